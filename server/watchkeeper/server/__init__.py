@@ -1,0 +1,1 @@
+"""Watchkeeper server."""

@@ -1,0 +1,3 @@
+"""The command line; see the other modules."""
+def main() -> int:
+    return 0
