@@ -1,0 +1,69 @@
+"""What the reducer may ask the shell to do.
+
+Rules: a command is a wish; its outcome comes back as ``Replied`` or ``Failed`` with the command's tag, or not at all
+when the tag is None.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class SeedFrames:
+    """``Page.getFrameTree`` of a session: the frames that were there before we attached."""
+
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """A step of preparing a session, by method."""
+
+    session_id: str
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverAnswer:
+    """The command that answers a dialog."""
+
+    dialog_id: str
+
+
+Tag = SeedFrames | Prepare | DeliverAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a CDP command. ``session_id`` None addresses the browser."""
+
+    session_id: str | None
+    method: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    tag: Tag | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DialogInterrupts:
+    """Calls of this tab that are in flight end now: a dialog opened that waits for an answer."""
+
+    target_id: str
+    dialog_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CrashInterrupts:
+    """Calls of these sessions end now: their renderer is gone."""
+
+    session_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DetachInterrupts:
+    """Calls of this session end now: its target was closed or moved to another process."""
+
+    session_id: str
+
+
+Command = Send | DialogInterrupts | CrashInterrupts | DetachInterrupts

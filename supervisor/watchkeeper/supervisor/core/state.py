@@ -1,0 +1,42 @@
+"""All that is known of one task's part of a browser.
+
+Rules: frozen; each noun owns its part; the only writer is ``reducer.step``. The state is published by swapping the
+whole, so any thread may read it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .console import Console
+from .dialogs import DialogPolicy, Dialogs
+from .frames import Frames
+from .sessions import Sessions
+from .targets import Targets
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the person chose for this task. ``dialog_timeout_s``: after it the watchdog dismisses."""
+
+    dialog_policy: DialogPolicy = "must_respond"
+    dialog_timeout_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """``generation`` counts connections: ids of an older generation mean nothing any more."""
+
+    phase: Literal["up", "lost"] = "up"
+    generation: int = 1
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserState:
+    options: Options = field(default_factory=Options)
+    connection: Connection = field(default_factory=Connection)
+    targets: Targets = field(default_factory=Targets)
+    sessions: Sessions = field(default_factory=Sessions)
+    frames: Frames = field(default_factory=Frames)
+    dialogs: Dialogs = field(default_factory=Dialogs)
+    console: Console = field(default_factory=Console)
