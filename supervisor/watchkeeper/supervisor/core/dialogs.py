@@ -41,6 +41,7 @@ class Dialog:
     url: str
     frame_id: str
     page_id: str
+    tab_id: str
     opened_at: float
     via: Via = "native"
     truncated: bool = False
@@ -64,7 +65,7 @@ class Dialogs:
 
 
 def opened(
-    dialogs: Dialogs, params: Mapping[str, Any], page_id: str, frame_id: str, now: float
+    dialogs: Dialogs, params: Mapping[str, Any], page_id: str, tab_id: str, frame_id: str, now: float
 ) -> tuple[Dialogs, Dialog]:
     """A native dialog opened."""
     message, default = fields.text(params, "message"), fields.text(params, "defaultPrompt")
@@ -77,6 +78,7 @@ def opened(
         fields.text(params, "url")[:MESSAGE_CAP],
         frame_id,
         page_id,
+        tab_id,
         now,
         truncated=len(message) > MESSAGE_CAP or len(default) > MESSAGE_CAP,
     )

@@ -218,7 +218,9 @@ def _contexts_cleared(state: BrowserState, session: Session, params: Mapping[str
 
 def _dialog_opened(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
     frame_id = fields.text(params, "frameId") or session.target_id
-    known, dialog = dialogs.opened(state.dialogs, params, session.page_id, frame_id, now)
+    page = state.targets.pages.get(session.page_id)
+    tab_id = page.tab_id if page else ""
+    known, dialog = dialogs.opened(state.dialogs, params, session.page_id, tab_id, frame_id, now)
     state = replace(state, dialogs=known)
     if state.options.dialog_policy == "must_respond":
         return state, (DialogInterrupts(session.page_id, dialog.dialog_id),)
