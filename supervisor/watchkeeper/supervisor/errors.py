@@ -15,7 +15,7 @@ error about an endpoint shows its redacted form.
     │  └─ NoDialogOpen, UnknownDialog, AmbiguousDialog, DialogBeingAnswered, BadPromptText
     ├─ InvalidArgument, UnknownFrame, UnknownTarget            a call that was refused before it changed anything
     ├─ MethodRefused, UrlRefused
-    └─ NavigationFailed
+    └─ NavigationFailed, EvaluationFailed                     the page's side failed
 """
 
 from typing import ClassVar
@@ -197,10 +197,16 @@ class UrlRefused(SupervisorError):
 
 
 class NavigationFailed(SupervisorError):
-    """The browser could not load the page. ``net_error`` is its name for that, such as ``net::ERR_NAME_NOT_RESOLVED``."""
+    """The browser could not load the page. ``net_error`` is its name for that: ``net::ERR_NAME_NOT_RESOLVED``."""
 
     code = "navigation_failed"
 
     def __init__(self, message: str, hint: str, *, net_error: str = "") -> None:
         super().__init__(message, hint)
         self.net_error = net_error
+
+
+class EvaluationFailed(SupervisorError):
+    """A script that was run in the page threw, or gave what cannot be written as JSON."""
+
+    code = "evaluation_failed"

@@ -187,12 +187,8 @@ def lived(frames: Frames, params: Mapping[str, Any]) -> Frames:
     if known is None:
         return frames
     loader_id, name = fields.text(params, "loaderId"), fields.text(params, "name")
-    if loader_id != known.loader_id:
-        # The next document's first events come before its frameNavigated.
-        return (
-            frames if name != "init" else _put(frames, replace(known, loader_id=loader_id, lifecycle=frozenset({name})))
-        )
-    return _put(frames, replace(known, lifecycle=known.lifecycle | {name}))
+    before = known.lifecycle if known.lifecycle_loader == loader_id and name != "init" else frozenset()
+    return _put(frames, replace(known, lifecycle_loader=loader_id, lifecycle=before | {name}))
 
 
 def context_created(frames: Frames, session_id: str, params: Mapping[str, Any]) -> Frames:

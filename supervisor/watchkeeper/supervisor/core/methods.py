@@ -68,16 +68,18 @@ ADDRESSES_OBJECT = frozenset(
 )
 """Parameters that point at a thing which already lies in one frame."""
 
-ANSWERS_DURING_DIALOG = frozenset(
+BROWSER_PROCESS = frozenset(
     {
         "Page.getNavigationHistory",
         "Page.navigate",
+        "Page.navigateToHistoryEntry",
+        "Page.reload",
         "Page.startScreencast",
         "Page.stopLoading",
         "Page.stopScreencast",
     }
 )
-"""Page methods that the browser process answers although the renderer waits behind a native dialog."""
+"""Page methods that the browser process answers although the renderer waits behind a native dialog or is gone."""
 
 INSTEAD_IN_FRAME: Mapping[str, str] = {
     "DOM": "Runtime.evaluate with this frame_id reaches its document; or read contentDocument from the parent frame.",

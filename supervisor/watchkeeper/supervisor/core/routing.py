@@ -16,6 +16,7 @@ from .frames import Context, Frame
 from .methods import (
     ADDRESSES_OBJECT,
     BROWSER_DOMAINS,
+    BROWSER_PROCESS,
     INSTEAD_IN_FRAME,
     REFUSED,
     TAKES_CONTEXT,
@@ -78,7 +79,7 @@ def route(
                 f"Tab {page_id} is not attached yet.",
                 "Call again in a moment, or open the address with browser_navigate.",
             )
-        return _checked(session, Route(session.session_id, params, page_id))
+        return _checked(method, session, Route(session.session_id, params, page_id))
     frame = state.frames.find(frame_id, page_id)
     if frame is None:
         return _unknown_frame(state, frame_id, page_id)
@@ -99,20 +100,20 @@ def _frame_route(state: BrowserState, method: str, params: Mapping[str, Any], fr
         owner = parent.session_id if parent is not None else session.session_id
         return Route(owner, {**params, "frameId": frame.frame_id}, frame.page_id, frame.frame_id)
     if method in TAKES_FRAME_ID:
-        return _checked(session, _with(here, {"frameId": frame.frame_id}))
+        return _checked(method, session, _with(here, {"frameId": frame.frame_id}))
     if any(key in params for key in ADDRESSES_OBJECT):
-        return _checked(session, here)
+        return _checked(method, session, here)
     if method in TAKES_CONTEXT:
         context = state.frames.main_context(frame.frame_id)
         if context is None:
-            return _checked(session, Route(here.session_id, params, here.page_id, here.frame_id, True))
-        return _checked(session, _with(here, {"uniqueContextId": context.unique_id}))
+            return _checked(method, session, Route(here.session_id, params, here.page_id, here.frame_id, True))
+        return _checked(method, session, _with(here, {"uniqueContextId": context.unique_id}))
     if method in ("Runtime.globalLexicalScopeNames", "Runtime.compileScript"):
         number = _context_number(state.frames.main_context(frame.frame_id))
         if number is not None:
-            return _checked(session, _with(here, {"executionContextId": number}))
+            return _checked(method, session, _with(here, {"executionContextId": number}))
     if frame.frame_id == session.target_id:
-        return _checked(session, here)
+        return _checked(method, session, here)
     instead = INSTEAD_IN_FRAME.get(method.partition(".")[0], "Runtime.evaluate takes this frame_id.")
     return Unroutable(
         "refused",
@@ -163,8 +164,8 @@ def _page(state: BrowserState, target_id: str | None) -> str | Unroutable:
     return page.target_id
 
 
-def _checked(session: Session, found: Route) -> Route | Unroutable:
-    if session.crashed:
+def _checked(method: str, session: Session, found: Route) -> Route | Unroutable:
+    if session.crashed and method not in BROWSER_PROCESS:
         return Unroutable(
             "crashed",
             "The renderer of this page has crashed; it answers nothing.",

@@ -1,0 +1,205 @@
+"""A browser: one process or endpoint, one connection, any number of tasks.
+
+Rules: owns the connection and its life. Each event goes to the supervisor of the task that it belongs to, and to no
+other. In a browser of our own each task has a browser context (its own cookies); in somebody else's browser, or in a
+persistent profile, tasks share the default context and see only the tabs that they opened, and those that these opened.
+
+Source: https://chromedevtools.github.io/devtools-protocol/tot/Target/
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from .backends import Connected, Endpoint
+from .core import fields
+from .core.inputs import Event
+from .core.sessions import AUTO_ATTACH
+from .errors import ConnectionLost, SupervisorError
+from .runner import Runner
+
+COMMAND_TIMEOUT_S = 10.0
+CLOSE_TIMEOUT_S = 3.0
+
+
+class Task(Protocol):
+    """What a browser needs of a supervisor."""
+
+    context_id: str | None
+
+    def receive(self, event: Event) -> None: ...
+
+    def connection_lost(self, reason: str) -> None: ...
+
+
+class Browser:
+    """``isolated``: each task gets a browser context of its own."""
+
+    def __init__(self, endpoint: Endpoint, connected: Connected, *, isolated: bool) -> None:
+        self.endpoint = endpoint
+        self.isolated = isolated
+        self.product = ""
+        self._connected = connected
+        self._tasks: list[Task] = []
+        self._by_session: dict[str, Task] = {}
+        self._by_target: dict[str, Task] = {}
+        self._started_wall = time.time() - time.monotonic()
+        self.runner = Runner(connected.transport, self._on_event, self._on_lost)
+        self._reader: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin reading, and watch for targets."""
+        self._reader = asyncio.create_task(self.runner.run(), name="watchkeeper-browser-reader")
+        version = await self.command("Browser.getVersion")
+        self.product = fields.text(version, "product")
+        await self.command("Target.setDiscoverTargets", {"discover": True})
+        if self.isolated:
+            await self.command("Target.setAutoAttach", AUTO_ATTACH)
+
+    def now(self) -> float:
+        """Seconds since the epoch, never running backwards."""
+        return self._started_wall + time.monotonic()
+
+    @property
+    def lost(self) -> str | None:
+        """Why the connection ended; None while it lives."""
+        return self.runner.lost
+
+    @property
+    def owned(self) -> bool:
+        """Whether we started this browser, and so end it."""
+        return self._connected.owns_browser
+
+    async def command(self, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """A command of the browser-level session."""
+        return await self.runner.call(None, method, params or {}, timeout=COMMAND_TIMEOUT_S)
+
+    def adopt(self, target_id: str, task: Task) -> None:
+        """This target, and what it opens, belongs to the task."""
+        self._by_target[target_id] = task
+
+    async def add_task(self, task: Task) -> None:
+        """Make room for a task: a context of its own, where tasks are isolated."""
+        if self.isolated:
+            created = await self.command("Target.createBrowserContext", {"disposeOnDetach": True})
+            task.context_id = fields.text(created, "browserContextId") or None
+        self._tasks.append(task)
+
+    async def remove_task(self, task: Task) -> None:
+        """End a task: what it opened is closed."""
+        if task not in self._tasks:
+            return
+        self._tasks.remove(task)
+        targets = [target_id for target_id, owner in self._by_target.items() if owner is task]
+        self._by_target = {key: owner for key, owner in self._by_target.items() if owner is not task}
+        self._by_session = {key: owner for key, owner in self._by_session.items() if owner is not task}
+        if self.lost is not None:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                if task.context_id is not None:
+                    await self.command("Target.disposeBrowserContext", {"browserContextId": task.context_id})
+                else:
+                    await asyncio.gather(*(self.command("Target.closeTarget", {"targetId": t}) for t in targets))
+        except (SupervisorError, TimeoutError):
+            # The browser goes, or does not answer; its end (or the person) closes what is left.
+            return
+
+    @property
+    def has_tasks(self) -> bool:
+        return bool(self._tasks)
+
+    async def close(self) -> None:
+        """End the connection, and the browser when it is ours. Bounded, idempotent."""
+        if self.owned and self.lost is None:
+            self.runner.send(None, "Browser.close", {}, lambda _: None, timeout=CLOSE_TIMEOUT_S)
+        await self._connected.close()
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+            self._reader = None
+        self.runner.end("closed by us")
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def _on_event(self, event: Event) -> None:
+        if event.session_id is None:
+            self._on_browser_event(event)
+            return
+        task = self._by_session.get(event.session_id)
+        if task is None:
+            return
+        if event.method == "Target.attachedToTarget":
+            self._by_session[fields.text(event.params, "sessionId")] = task
+        task.receive(event)
+        if event.method == "Target.detachedFromTarget":
+            self._by_session.pop(fields.text(event.params, "sessionId"), None)
+
+    def _on_browser_event(self, event: Event) -> None:
+        params = event.params
+        match event.method:
+            case "Target.attachedToTarget":
+                self._on_attached(event)
+            case "Target.detachedFromTarget":
+                task = self._by_session.get(fields.text(params, "sessionId"))
+                if task is not None:
+                    task.receive(event)
+                    self._by_session.pop(fields.text(params, "sessionId"), None)
+            case "Target.targetCreated":
+                self._on_created(fields.mapping(params, "targetInfo"))
+            case "Target.targetInfoChanged":
+                task = self._by_target.get(fields.text(fields.mapping(params, "targetInfo"), "targetId"))
+                if task is not None:
+                    task.receive(event)
+            case "Target.targetDestroyed" | "Target.targetCrashed":
+                target_id = fields.text(params, "targetId")
+                task = self._by_target.get(target_id)
+                if task is not None:
+                    task.receive(event)
+                if event.method == "Target.targetDestroyed":
+                    self._by_target.pop(target_id, None)
+
+    def _on_attached(self, event: Event) -> None:
+        info = fields.mapping(event.params, "targetInfo")
+        session_id, target_id = fields.text(event.params, "sessionId"), fields.text(info, "targetId")
+        task = self._by_target.get(target_id) or self._owner(info)
+        if task is None:
+            # Not ours: let it run, and leave it alone.
+            self._send(session_id, "Runtime.runIfWaitingForDebugger", {})
+            self._send(None, "Target.detachFromTarget", {"sessionId": session_id})
+            return
+        self._by_target[target_id] = task
+        self._by_session[session_id] = task
+        task.receive(event)
+
+    def _on_created(self, info: Mapping[str, Any]) -> None:
+        """A target appeared. In a shared context nothing is attached by itself: a popup of ours is, here."""
+        if self.isolated or fields.text(info, "type") != "page" or fields.flag(info, "attached"):
+            return
+        task = self._owner(info)
+        if task is not None:
+            target_id = fields.text(info, "targetId")
+            self.adopt(target_id, task)
+            self._send(None, "Target.attachToTarget", {"targetId": target_id, "flatten": True})
+
+    def _owner(self, info: Mapping[str, Any]) -> Task | None:
+        context_id = fields.text(info, "browserContextId")
+        if self.isolated:
+            return next((task for task in self._tasks if task.context_id == context_id), None)
+        return self._by_target.get(fields.text(info, "openerId"))
+
+    def _send(self, session_id: str | None, method: str, params: Mapping[str, Any]) -> None:
+        self.runner.send(session_id, method, params, lambda _: None, timeout=COMMAND_TIMEOUT_S)
+
+    def _on_lost(self, reason: str) -> None:
+        self._by_session.clear()
+        self._by_target.clear()
+        for task in self._tasks:
+            task.connection_lost(reason)
+
+
+def lost_error(reason: str, owned: bool) -> ConnectionLost:
+    """What a caller is told who needs a browser that is gone."""
+    remedy = "starts a new one (tabs and sign-ins of this task are gone)" if owned else "connects again"
+    return ConnectionLost(f"The connection to the browser ended: {reason}.", f"Call browser_navigate: it {remedy}.")

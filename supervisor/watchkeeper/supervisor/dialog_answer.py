@@ -1,0 +1,123 @@
+"""Answering a dialog: which one is meant, whether the answer is fit for it, and what the page got.
+
+Rules: everything is checked before anything is recorded or sent; each refusal says what would work.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .core.dialogs import MESSAGE_CAP, Dialogs
+from .core.dialogs import Dialog as DialogState
+from .core.view import Dialog
+from .errors import AmbiguousDialog, BadPromptText, DialogBeingAnswered, NoDialogOpen, UnknownDialog
+
+Action = Literal["accept", "dismiss"]
+
+
+@dataclass(frozen=True, slots=True)
+class DialogAnswer:
+    """``delivered``: the browser confirmed that the dialog closed by this answer. ``note`` says it in words."""
+
+    dialog: Dialog | None
+    delivered: bool
+    note: str
+
+    @classmethod
+    def of(cls, dialog: Dialog | None, action: Action, text: str | None) -> "DialogAnswer":
+        """What became of an answer, from what is known of the dialog now."""
+        if dialog is None or dialog.closed_at is None:
+            return cls(
+                dialog,
+                False,
+                "The browser did not confirm the answer in time. Take a browser_snapshot to see whether it is open.",
+            )
+        if dialog.closed_by == "agent":
+            got = {"alert": "alert() returned", "beforeunload": "the page stays"}.get(
+                dialog.type, f"{dialog.type}() returned {'true' if action == 'accept' else 'false'}"
+            )
+            if dialog.type == "beforeunload" and action == "accept":
+                got = "the page is left"
+            elif dialog.type == "prompt":
+                got = "prompt() returned " + (
+                    "null" if action == "dismiss" else f"the text ({len(text or '')} characters)"
+                )
+            return cls(dialog, True, f"Delivered: {got}.")
+        ends = {
+            "remote": "the browser or another client closed it first",
+            "navigation": "the page navigated away first",
+            "lost": "the tab or the connection was gone first",
+            "watchdog": "the time-out dismissed it first",
+            "auto_policy": "the dialog policy answered it first",
+        }
+        return cls(dialog, False, f"Not delivered: {ends.get(dialog.closed_by or 'remote', 'it closed otherwise')}.")
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "delivered": self.delivered,
+            "note": self.note,
+            "dialog": self.dialog.as_dict() if self.dialog else None,
+        }
+
+
+def chosen_dialog(dialogs: Dialogs, action: Action, prompt_text: str | None, dialog_id: str | None) -> DialogState:
+    """The open dialog that an answer is for. Raises the DialogError that says why there is none."""
+    if dialog_id is not None:
+        dialog = next((d for d in dialogs.pending if d.dialog_id == dialog_id), None)
+        if dialog is None:
+            raise _not_open(dialogs, dialog_id)
+    elif not dialogs.pending:
+        raise _none_open(dialogs)
+    elif len(dialogs.pending) > 1:
+        listed = "; ".join(f"{d.dialog_id}: {d.type} {d.message[:80]!r}" for d in dialogs.pending)
+        raise AmbiguousDialog(f"{len(dialogs.pending)} dialogs are open: {listed}.", "Give dialog_id.")
+    else:
+        dialog = dialogs.pending[0]
+    if dialog.response is not None:
+        raise DialogBeingAnswered(
+            f"Dialog {dialog.dialog_id} is being answered already, by {dialog.response.by}.",
+            "Take a browser_snapshot: recent_dialogs will say how it ended.",
+        )
+    if prompt_text is not None:
+        _check_text(dialog, action, prompt_text)
+    return dialog
+
+
+def _check_text(dialog: DialogState, action: Action, prompt_text: str) -> None:
+    if action == "dismiss":
+        raise BadPromptText("prompt_text goes with action 'accept' only.", "Leave prompt_text out to dismiss.")
+    if dialog.type != "prompt":
+        raise BadPromptText(
+            f"Dialog {dialog.dialog_id} is of type {dialog.type}; only a prompt takes text.", "Leave prompt_text out."
+        )
+    if len(prompt_text) > MESSAGE_CAP:
+        raise BadPromptText(
+            f"prompt_text has {len(prompt_text)} characters; at most {MESSAGE_CAP} are possible.", "Shorten it."
+        )
+
+
+def _none_open(dialogs: Dialogs) -> NoDialogOpen:
+    if not dialogs.recent:
+        return NoDialogOpen("No dialog is open, and none was before.", "Go on with the page.")
+    last = dialogs.recent[-1]
+    how = f" ({'accept' if last.response.accept else 'dismiss'})" if last.response else ""
+    return NoDialogOpen(
+        f"No dialog is open. The last one, {last.dialog_id} ({last.type}), was closed by {last.closed_by}{how}.",
+        "Go on with the page.",
+    )
+
+
+def _not_open(dialogs: Dialogs, dialog_id: str) -> UnknownDialog | NoDialogOpen:
+    known = dialogs.get(dialog_id)
+    if known is not None:
+        how = f" ({'accept' if known.response.accept else 'dismiss'})" if known.response else ""
+        return NoDialogOpen(
+            f"Dialog {dialog_id} is not open any more: closed by {known.closed_by}{how}.",
+            _open_now(dialogs),
+        )
+    return UnknownDialog(f"There is no dialog {dialog_id[:40]!r}.", _open_now(dialogs))
+
+
+def _open_now(dialogs: Dialogs) -> str:
+    if not dialogs.pending:
+        return "No dialog is open now."
+    return "Open now: " + ", ".join(f"{d.dialog_id} ({d.type})" for d in dialogs.pending) + "."

@@ -1,0 +1,171 @@
+"""Opening an address: what became of it, said truthfully.
+
+Rules: a navigation ends at once when a dialog opens (the page may go on when it is answered). One that gets no response
+in time is stopped, for while it waits the page answers nothing. A page that asked to stay is not a network error.
+
+Sources: https://chromedevtools.github.io/devtools-protocol/tot/Page/#method-navigate,
+.../Page/#event-lifecycleEvent
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .core import fields
+from .core.state import BrowserState
+from .core.view import Dialog
+from .errors import CallTimeout, DialogOpened, NavigationFailed, SupervisorError
+
+if TYPE_CHECKING:
+    from .supervisor import Supervisor
+
+Outcome = Literal["loaded", "loading", "waiting_for_dialog", "stayed", "download"]
+DESCRIBE_TIMEOUT_S = 2.0
+STOP_TIMEOUT_S = 2.0
+_DESCRIBE = "[location.href, document.title, (performance.getEntriesByType('navigation')[0] || {}).responseStatus || 0]"
+NETWORK_ERRORS: Mapping[str, str] = {
+    "net::ERR_NAME_NOT_RESOLVED": "there is no such host name",
+    "net::ERR_CONNECTION_REFUSED": "the server refuses connections; is it running, and on this port?",
+    "net::ERR_CONNECTION_RESET": "the server broke the connection off",
+    "net::ERR_CONNECTION_CLOSED": "the server closed the connection",
+    "net::ERR_CONNECTION_TIMED_OUT": "the server does not answer",
+    "net::ERR_TIMED_OUT": "the server does not answer",
+    "net::ERR_ADDRESS_UNREACHABLE": "the address cannot be reached from here",
+    "net::ERR_INTERNET_DISCONNECTED": "there is no network",
+    "net::ERR_EMPTY_RESPONSE": "the server closed the connection without an answer",
+    "net::ERR_TOO_MANY_REDIRECTS": "the addresses redirect in a circle",
+    "net::ERR_UNSAFE_PORT": "browsers refuse to connect to this port",
+    "net::ERR_BLOCKED_BY_CLIENT": "something in the browser blocked it",
+    "net::ERR_INVALID_URL": "the address is not valid",
+    "net::ERR_FILE_NOT_FOUND": "there is no such file",
+    "net::ERR_SSL_PROTOCOL_ERROR": "the server does not speak TLS on this port",
+    "net::ERR_CERT_AUTHORITY_INVALID": "the certificate is signed by nobody the browser trusts",
+    "net::ERR_CERT_DATE_INVALID": "the certificate has expired or is not valid yet",
+    "net::ERR_CERT_COMMON_NAME_INVALID": "the certificate is for another host name",
+    "net::ERR_ABORTED": "the navigation was aborted (a download, an empty response, or another navigation)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Navigation:
+    """``status`` is the HTTP status, 0 where there is none. ``dialogs`` are those open when the call ended."""
+
+    outcome: Outcome
+    url: str
+    title: str = ""
+    status: int = 0
+    dialogs: tuple[Dialog, ...] = ()
+    note: str = ""
+
+
+async def navigate(supervisor: Supervisor, page_id: str, url: str, timeout: float) -> Navigation:
+    """Open ``url`` in a tab. Raises NavigationFailed, CallTimeout, DialogOpened (one was open before), and what
+    ``Supervisor.call`` raises."""
+    open_before = [d for d in supervisor.state.dialogs.pending if d.page_id == page_id]
+    if open_before:
+        from .supervisor import dialog_opened
+
+        raise dialog_opened("the navigation", supervisor.snapshot().pending_dialogs, sent=False)
+    started = supervisor.browser.now()
+    try:
+        reply = await supervisor.call("Page.navigate", {"url": url}, target_id=page_id, timeout=timeout)
+    except DialogOpened as interrupted:
+        return Navigation(
+            "waiting_for_dialog", url, dialogs=interrupted.dialogs, note="It goes on when the dialog is answered."
+        )
+    except CallTimeout:
+        await _stop(supervisor, page_id)
+        raise CallTimeout(
+            f"{url[:200]} sent no response within {timeout:g} s; the navigation was stopped.",
+            "The tab still shows the page before. Try again, give a longer timeout, or check the server.",
+        ) from None
+    error = fields.text(reply, "errorText")
+    if reply.get("isDownload") is True:
+        return Navigation("download", url, note="The address is a file to download; the page stays as it is.")
+    if error:
+        if error == "net::ERR_ABORTED" and _asked_to_stay(supervisor.state, page_id, started):
+            return Navigation("stayed", url, note="The page asked to stay (beforeunload) and was not left.")
+        raise failed(url, error)
+    outcome = await _loaded(supervisor, page_id, fields.text(reply, "loaderId"), timeout)
+    if outcome == "waiting_for_dialog":
+        return Navigation(outcome, _url(supervisor, page_id) or url, dialogs=supervisor.snapshot().pending_dialogs)
+    return await _described(supervisor, page_id, outcome, url)
+
+
+def failed(url: str, error: str) -> NavigationFailed:
+    """A network error in words."""
+    meaning = NETWORK_ERRORS.get(error, "the browser gives no other reason")
+    return NavigationFailed(
+        f"{url[:200]} could not be opened: {meaning} ({error}).",
+        "Check the address and that the server runs. The tab now shows the browser's error page.",
+        net_error=error,
+    )
+
+
+async def _loaded(supervisor: Supervisor, page_id: str, loader_id: str, timeout: float) -> Outcome:
+    """Wait until the new document has loaded, a dialog opened, or it has taken long enough."""
+    if not loader_id:
+        return "loaded"  # within the same document
+
+    def settled(state: BrowserState) -> Outcome | None:
+        if state.dialogs.of_page(page_id) and state.options.dialog_policy == "must_respond":
+            return "waiting_for_dialog"
+        page, frame = state.targets.pages.get(page_id), state.frames.by_id.get(page_id)
+        if page is None or frame is None:
+            return "loading"  # closed; the description that follows says so
+        if frame.loader_id != loader_id:
+            return None
+        return "loaded" if frame.reached("load") else "loading" if page.crashed else None
+
+    try:
+        return await supervisor.wait_for_state(settled, min(timeout, supervisor.options.load_wait_s))
+    except CallTimeout:
+        return "loading"
+
+
+async def _described(supervisor: Supervisor, page_id: str, outcome: Outcome, url: str) -> Navigation:
+    note = "" if outcome == "loaded" else "It has not finished loading; a browser_snapshot shows what is there."
+    try:
+        told: Any = await supervisor.call(
+            "Runtime.evaluate",
+            {"expression": _DESCRIBE, "returnByValue": True},
+            frame_id=page_id,
+            timeout=DESCRIBE_TIMEOUT_S,
+        )
+    except DialogOpened as interrupted:
+        return Navigation(
+            "waiting_for_dialog", _url(supervisor, page_id) or url, dialogs=interrupted.dialogs, note=note
+        )
+    except CallTimeout:
+        return Navigation(outcome, _url(supervisor, page_id) or url, note=note or "The page is too busy to describe.")
+    value = fields.mapping(told, "result").get("value")
+    if not (isinstance(value, list) and len(value) == 3):
+        return Navigation(outcome, _url(supervisor, page_id) or url, note=note)
+    href, title, status = value
+    return Navigation(outcome, str(href), str(title), status if isinstance(status, int) else 0, note=note)
+
+
+async def _stop(supervisor: Supervisor, page_id: str) -> None:
+    """End a navigation that waits for its response: until then the page answers nothing."""
+    try:
+        await supervisor.call("Page.stopLoading", target_id=page_id, timeout=STOP_TIMEOUT_S)
+    except SupervisorError:
+        return  # the time-out that is being reported says more
+
+
+def _asked_to_stay(state: BrowserState, page_id: str, since: float) -> bool:
+    return any(
+        d.type == "beforeunload"
+        and d.page_id == page_id
+        and (d.closed_at or 0) >= since
+        and d.response is not None
+        and not d.response.accept
+        for d in state.dialogs.recent
+    )
+
+
+def _url(supervisor: Supervisor, page_id: str) -> str:
+    frame = supervisor.state.frames.by_id.get(page_id)
+    return frame.url if frame else ""

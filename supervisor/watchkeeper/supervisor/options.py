@@ -1,0 +1,34 @@
+"""What an embedder may set, and what it hands in.
+
+Rules: plain frozen data with working defaults; times are seconds.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .core.dialogs import DialogPolicy
+
+
+def rough_cost(text: str) -> int:
+    """Tokens of a text, roughly: for embedders that hand in nothing better."""
+    return (len(text.encode("utf-8", "replace")) + 2) // 3
+
+
+def unchanged(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorOptions:
+    """``cost`` counts the tokens of a text; ``redact`` removes secrets from what is logged or told in errors;
+    ``refuse_url`` says why a URL must not be opened, or None where it may."""
+
+    dialog_policy: DialogPolicy = "must_respond"
+    dialog_timeout_s: float = 300.0
+    call_timeout_s: float = 30.0
+    launch_timeout_s: float = 30.0
+    load_wait_s: float = 10.0
+    """How long a navigation that has committed is waited for until it has loaded."""
+    cost: Callable[[str], int] = rough_cost
+    redact: Callable[[str], str] = unchanged
+    refuse_url: Callable[[str], str | None] = lambda url: None

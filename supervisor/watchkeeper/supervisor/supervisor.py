@@ -1,0 +1,418 @@
+"""The supervisor of one task: its tabs, frames and dialogs, kept up to date beside its callers.
+
+Rules: the state is replaced whole by the core's ``step`` and by nothing else; this shell feeds it and carries out its
+commands. Every call has a deadline, and ends early when a dialog, a crash or a lost connection makes an answer
+impossible. Runs in the event loop that started it; ``snapshot`` may be read from any thread.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar
+
+from .browser import COMMAND_TIMEOUT_S, Browser, lost_error
+from .core import dialogs as core_dialogs
+from .core import fields
+from .core.commands import Command, CrashInterrupts, DetachInterrupts, DialogInterrupts, Send, Tag
+from .core.dialogs import DialogPolicy
+from .core.inputs import Adopt, AnswerDialog, Disconnected, Event, Failed, Input, Replied, SelectTab, Tick
+from .core.methods import BROWSER_PROCESS
+from .core.reducer import next_deadline, step
+from .core.routing import Route, Unroutable, route
+from .core.state import BrowserState, Options
+from .core.view import Dialog, View, view
+from .core.wire import Reply
+from .dialog_answer import DialogAnswer, chosen_dialog
+from .errors import (
+    CallTimeout,
+    DialogOpened,
+    EvaluationFailed,
+    MethodRefused,
+    NoPage,
+    SupervisorError,
+    TargetClosed,
+    TargetCrashed,
+    UnknownFrame,
+    UnknownTarget,
+    UrlRefused,
+)
+from .navigation import Navigation, navigate
+from .options import SupervisorOptions
+
+T = TypeVar("T")
+ANSWER_TIMEOUT_S = 5.0
+PREPARE_TIMEOUT_S = 10.0
+TIMEOUT_RANGE_S = (0.1, 300.0)
+_ERRORS: Mapping[str, type[SupervisorError]] = {
+    "unknown_frame": UnknownFrame,
+    "unknown_target": UnknownTarget,
+    "no_page": NoPage,
+    "refused": MethodRefused,
+    "crashed": TargetCrashed,
+}
+
+
+class Supervisor:
+    """Made by ``SupervisorRegistry.get_or_start``."""
+
+    def __init__(
+        self, task_id: str, browser: Browser, options: SupervisorOptions, dialog_policy: DialogPolicy | None = None
+    ) -> None:
+        self.task_id = task_id
+        self.browser = browser
+        self.endpoint = browser.endpoint
+        self.options = options
+        self.context_id: str | None = None
+        core_options = Options(dialog_policy or options.dialog_policy, options.dialog_timeout_s)
+        self._state = BrowserState(options=core_options)
+        self._view: tuple[BrowserState, View] | None = None
+        self._inputs: deque[Input] = deque()
+        self._applying = False
+        self._waiters: list[tuple[Callable[[BrowserState], Any], asyncio.Future[Any]]] = []
+        self._alarm: tuple[float, asyncio.TimerHandle] | None = None
+        self._closed = False
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> BrowserState:
+        """The core's state, frozen. Embedders read ``snapshot()``, which is bounded and stable."""
+        return self._state
+
+    def snapshot(self) -> View:
+        """What is known now. Immutable; needs no waiting and no particular thread."""
+        state, cached = self._state, self._view
+        if cached is None or cached[0] is not state:
+            cached = (state, view(state))
+            self._view = cached
+        return cached[1]
+
+    @property
+    def lost(self) -> str | None:
+        """Why there is no connection; None while there is one."""
+        return self.browser.lost
+
+    async def wait_for(self, condition: Callable[[View], T | None], timeout: float) -> T:
+        """Wait until ``condition`` of the view gives something. Raises CallTimeout."""
+        return await self.wait_for_state(lambda _: condition(self.snapshot()), timeout)
+
+    async def wait_for_state(self, condition: Callable[[BrowserState], T | None], timeout: float) -> T:
+        """Wait until ``condition`` of the core's state gives something. Raises CallTimeout."""
+        found = condition(self._state)
+        if found is not None:
+            return found
+        waiter: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        entry = (condition, waiter)
+        self._waiters.append(entry)
+        try:
+            async with asyncio.timeout(timeout):
+                return await waiter
+        except TimeoutError:
+            raise CallTimeout(
+                f"What was waited for did not happen within {timeout:g} s.",
+                "Take a browser_snapshot to see the state of the page.",
+            ) from None
+        finally:
+            self._waiters.remove(entry)
+
+    # --- acting -------------------------------------------------------------------------------------------------------
+
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        frame_id: str | None = None,
+        target_id: str | None = None,
+        session_id: str | None = None,
+        timeout: float | None = None,
+    ) -> Mapping[str, Any]:
+        """Send a CDP command to the frame, tab or browser that it is meant for, and give its result.
+
+        ``frame_id`` and ``target_id`` may be short names (``f2``, ``t1``). ``session_id`` bypasses the routing, for
+        callers that took it from the view. ``timeout`` is in seconds, clamped to 0.1-300.
+
+        Raises: UnknownFrame, UnknownTarget, NoPage, MethodRefused, DialogOpened, TargetCrashed, TargetClosed,
+        ProtocolError, CallTimeout, ConnectionLost.
+        """
+        self._require_connection()
+        timeout = self._clamped(timeout)
+        if session_id is not None:
+            session = self._state.sessions.by_id.get(session_id)
+            if session is None:
+                raise TargetClosed(
+                    f"There is no CDP session {session_id[:80]!r} any more.",
+                    "Its page was closed or moved to another process. Take a browser_snapshot.",
+                )
+            found = Route(session_id, params or {}, session.page_id)
+        else:
+            routed = route(
+                self._state,
+                method,
+                params or {},
+                frame_id=frame_id,
+                target_id=target_id,
+                context_id=self.context_id,
+            )
+            if isinstance(routed, Unroutable):
+                raise _ERRORS[routed.kind](routed.message, routed.hint)
+            found = routed
+        self._check_urls(method, found.params)
+        self._check_dialogs(method, found)
+        if found.needs_isolated_world:
+            found = await self._in_isolated_world(found, timeout)
+        result = await self.browser.runner.call(
+            found.session_id, method, found.params, timeout=timeout, page_id=found.page_id
+        )
+        return self._own_part(method, result)
+
+    async def evaluate(
+        self,
+        expression: str,
+        *,
+        frame_id: str | None = None,
+        await_promise: bool = True,
+        timeout: float | None = None,
+    ) -> Any:
+        """Run JavaScript in a frame's own world and give its value, as JSON. Raises EvaluationFailed."""
+        result = await self.call(
+            "Runtime.evaluate",
+            {"expression": expression, "returnByValue": True, "awaitPromise": await_promise, "userGesture": True},
+            frame_id=frame_id or self.top_frame_id(),
+            timeout=timeout,
+        )
+        return evaluated(result)
+
+    async def navigate(self, url: str, *, timeout: float | None = None) -> Navigation:
+        """Open a URL in the selected tab (a new one, when there is none) and wait until it has loaded."""
+        self._require_connection()
+        self._check_url(url)
+        page_id = self._state.targets.selected or await self.open_tab()
+        return await navigate(self, page_id, url, self._clamped(timeout))
+
+    async def open_tab(self, url: str = "about:blank") -> str:
+        """Open a tab and select it; gives its target id."""
+        self._require_connection()
+        self._check_url(url)
+        params: dict[str, Any] = {"url": url, "background": True}
+        if self.context_id is not None:
+            params["browserContextId"] = self.context_id
+        if self._state.targets.pages:
+            # A background tab of a headless browser is never painted, so screenshots of it would never end.
+            params["newWindow"] = True
+        created = await self.browser.command("Target.createTarget", params)
+        target_id = fields.text(created, "targetId")
+        self.browser.adopt(target_id, self)
+        self._apply(Adopt(target_id))
+        if not self.browser.isolated:
+            await self.browser.command("Target.attachToTarget", {"targetId": target_id, "flatten": True})
+        await self.wait_for_state(lambda state: self._settled(state, target_id), PREPARE_TIMEOUT_S)
+        self._apply(SelectTab(target_id))
+        return target_id
+
+    async def answer_dialog(
+        self, action: Literal["accept", "dismiss"], prompt_text: str | None = None, dialog_id: str | None = None
+    ) -> DialogAnswer:
+        """Answer an open dialog, and wait until the browser says that it closed.
+
+        Raises: NoDialogOpen, UnknownDialog, AmbiguousDialog, DialogBeingAnswered, BadPromptText.
+        """
+        dialog = chosen_dialog(self._state.dialogs, action, prompt_text, dialog_id)
+        accept = action == "accept"
+        text = core_dialogs.answer_text(dialog, accept, prompt_text)
+        self._require_connection()
+        self._apply(AnswerDialog(dialog.dialog_id, accept, text, "agent"))
+
+        def over(state: BrowserState) -> bool | None:
+            now = state.dialogs.get(dialog.dialog_id)
+            return True if now is None or now.closed_at is not None or now.response is None else None
+
+        try:
+            await self.wait_for_state(over, ANSWER_TIMEOUT_S)
+        except CallTimeout:
+            pass  # told below: what is known of the dialog now is the answer
+        known = [*self.snapshot().recent_dialogs, *self.snapshot().pending_dialogs]
+        return DialogAnswer.of(next((d for d in known if d.id == dialog.dialog_id), None), action, text)
+
+    async def close(self) -> None:
+        """End the task: its tabs are closed. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        await self.browser.remove_task(self)
+        self.connection_lost("the task was closed")
+
+    # --- what the browser tells us ------------------------------------------------------------------------------------
+
+    def receive(self, event: Event) -> None:
+        self._apply(event)
+
+    def connection_lost(self, reason: str) -> None:
+        self._apply(Disconnected(reason))
+        if self._alarm is not None:
+            self._alarm[1].cancel()
+            self._alarm = None
+
+    def _apply(self, happened: Input) -> None:
+        """Step the core. Inputs that arise while it steps (a send that fails at once) wait their turn."""
+        self._inputs.append(happened)
+        if self._applying:
+            return
+        self._applying = True
+        try:
+            while self._inputs:
+                self._state, commands = step(self._state, self._inputs.popleft(), self.browser.now())
+                for command in commands:
+                    self._execute(command)
+        finally:
+            self._applying = False
+        self._arm()
+        self._wake()
+
+    def _execute(self, command: Command) -> None:
+        pending = self.browser.runner.pending
+        match command:
+            case Send():
+                self._send(command)
+            case DialogInterrupts(target_id):
+                dialogs = self.snapshot().pending_dialogs
+                pending.interrupt(lambda c: c.page_id == target_id, lambda c: dialog_opened(c.method, dialogs))
+            case CrashInterrupts(session_ids):
+                pending.interrupt(
+                    lambda c: c.session_id in session_ids,
+                    lambda c: TargetCrashed(
+                        f"The renderer crashed while {c.method} ran.",
+                        "browser_navigate revives the page; what it held in memory is gone.",
+                    ),
+                )
+            case DetachInterrupts(session_id):
+                pending.interrupt(
+                    lambda c: c.session_id == session_id,
+                    lambda c: TargetClosed(
+                        f"The page or frame was closed, or moved to another process, while {c.method} ran.",
+                        "Take a browser_snapshot to see what is there now.",
+                    ),
+                )
+
+    def _send(self, command: Send) -> None:
+        tag = command.tag
+
+        def finish(outcome: Reply | SupervisorError) -> None:
+            if tag is not None:
+                self._apply(_outcome(tag, outcome))
+
+        self.browser.runner.send(command.session_id, command.method, command.params, finish, timeout=COMMAND_TIMEOUT_S)
+
+    def _arm(self) -> None:
+        """Let the core know when its next deadline is reached."""
+        due = next_deadline(self._state)
+        if self._alarm is not None:
+            if self._alarm[0] == due:
+                return
+            self._alarm[1].cancel()
+            self._alarm = None
+        if due is not None:
+            delay = max(0.0, due - self.browser.now())
+            self._alarm = (due, asyncio.get_running_loop().call_later(delay, self._tick))
+
+    def _tick(self) -> None:
+        self._alarm = None
+        self._apply(Tick())
+
+    def _wake(self) -> None:
+        for condition, waiter in self._waiters:
+            if waiter.done():
+                continue
+            try:
+                found = condition(self._state)
+            except Exception as error:  # noqa: BLE001 - the caller's condition is at fault, and the caller gets it
+                waiter.set_exception(error)
+                continue
+            if found is not None:
+                waiter.set_result(found)
+
+    # --- checks -------------------------------------------------------------------------------------------------------
+
+    def top_frame_id(self) -> str | None:
+        """The top frame of the selected tab."""
+        selected = self._state.targets.selected
+        if selected is None:
+            return None
+        return next((frame.frame_id for frame in self._state.frames.of_page(selected)), None)
+
+    def _require_connection(self) -> None:
+        if self.browser.lost is not None:
+            raise lost_error(self.browser.lost, self.browser.owned)
+
+    def _clamped(self, timeout: float | None) -> float:
+        low, high = TIMEOUT_RANGE_S
+        return min(max(self.options.call_timeout_s if timeout is None else timeout, low), high)
+
+    def _check_url(self, url: str) -> None:
+        reason = self.options.refuse_url(url)
+        if reason is not None:
+            raise UrlRefused(reason, "The address is not allowed here; see the browser.* settings.")
+
+    def _check_urls(self, method: str, params: Mapping[str, Any]) -> None:
+        """A raw command opens no address that the tools would refuse."""
+        if method in ("Page.navigate", "Target.createTarget"):
+            self._check_url(fields.text(params, "url"))
+
+    def _check_dialogs(self, method: str, found: Route) -> None:
+        """A command that would wait behind a native dialog is not sent."""
+        if found.page_id is None or method in BROWSER_PROCESS:
+            return
+        blocking = [d for d in self._state.dialogs.of_page(found.page_id) if d.via == "native"]
+        if blocking and self._state.options.dialog_policy == "must_respond":
+            raise dialog_opened(method, self.snapshot().pending_dialogs, sent=False)
+
+    async def _in_isolated_world(self, found: Route, timeout: float) -> Route:
+        """A frame whose own context we do not know still runs our script, in a world of its own."""
+        made = await self.browser.runner.call(
+            found.session_id,
+            "Page.createIsolatedWorld",
+            {"frameId": found.frame_id, "worldName": "watchkeeper"},
+            timeout=timeout,
+            page_id=found.page_id,
+        )
+        number = fields.integer(made, "executionContextId")
+        return Route(found.session_id, {**found.params, "contextId": number}, found.page_id, found.frame_id)
+
+    def _own_part(self, method: str, result: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Lists of targets show those of this task only."""
+        if method != "Target.getTargets":
+            return result
+        own = self._state.targets.pages.keys() | self._state.frames.by_id.keys()
+        infos = [info for info in fields.items(result, "targetInfos") if fields.text(info, "targetId") in own]
+        return {**result, "targetInfos": infos}
+
+    @staticmethod
+    def _settled(state: BrowserState, target_id: str) -> bool | None:
+        session = state.sessions.of_target(target_id)
+        return True if session is not None and (session.prepared or session.stuck) else None
+
+
+def dialog_opened(method: str, dialogs: tuple[Dialog, ...], *, sent: bool = True) -> DialogOpened:
+    """The error of a call that a dialog ended, or that was not sent because of one."""
+    shown = ", ".join(f"{d.id} ({d.type})" for d in dialogs) or "a dialog"
+    what = f"ended {method}, which may have taken effect" if sent else f"is open, so {method} was not sent"
+    return DialogOpened(f"{shown} {what}.", "Answer it with browser_dialog.", dialogs=dialogs)
+
+
+def evaluated(result: Mapping[str, Any]) -> Any:
+    """The value of a ``Runtime.evaluate`` by value. Raises EvaluationFailed where the script threw."""
+    details = fields.mapping(result, "exceptionDetails")
+    if details:
+        exception = fields.mapping(details, "exception")
+        said = fields.text(exception, "description") or str(exception.get("value", fields.text(details, "text")))
+        raise EvaluationFailed(f"The script threw: {said[:2000]}", "Mend the script; the page was not left.")
+    value = fields.mapping(result, "result")
+    return value.get("value", value.get("unserializableValue"))
+
+
+def _outcome(tag: Tag, outcome: Reply | SupervisorError) -> Input:
+    if isinstance(outcome, SupervisorError):
+        return Failed(tag, 0, outcome.message)
+    if outcome.is_error:
+        return Failed(tag, outcome.code, outcome.message)
+    return Replied(tag, outcome.result)
