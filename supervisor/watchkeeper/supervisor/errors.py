@@ -6,7 +6,7 @@ error about an endpoint shows its redacted form.
 
     SupervisorError
     ├─ BrowserNotFound, LaunchFailed, EndpointUnreachable      no browser to speak to
-    ├─ TransportClosed                                         between transport and runner only
+    ├─ TransportClosed, BacklogFull                            between transport and runner
     ├─ ConnectionLost, TargetCrashed, TargetClosed, NoPage     what we spoke to is gone
     ├─ CallTimeout, ProtocolError                              a call that failed
     ├─ CallInterrupted                                         a call that something else ended
@@ -47,7 +47,7 @@ class LaunchFailed(SupervisorError):
     """The browser was started and did not come up.
 
     ``kind`` says why: ``sandbox``, ``no_display``, ``profile_in_use``, ``missing_library``, ``snap``, ``too_old``,
-    ``not_executable``, ``not_a_browser``, ``timeout`` or ``unknown``; ``detail`` is the end of what it printed.
+    ``default_profile``, ``not_executable``, ``timeout`` or ``unknown``; ``detail`` is the end of what it printed.
     """
 
     code = "launch_failed"
@@ -59,9 +59,16 @@ class LaunchFailed(SupervisorError):
 
 
 class EndpointUnreachable(SupervisorError):
-    """A CDP endpoint that refuses, does not answer in time, or is something else."""
+    """A CDP endpoint that refuses, does not answer in time, or is something else.
+
+    ``status`` is the HTTP status where it refused with one.
+    """
 
     code = "endpoint_unreachable"
+
+    def __init__(self, message: str, hint: str, *, status: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.status = status
 
 
 class TransportClosed(SupervisorError):
@@ -69,9 +76,15 @@ class TransportClosed(SupervisorError):
 
     code = "transport_closed"
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason, "Navigate again: that connects anew.")
+    def __init__(self, reason: str, hint: str = "Navigate again: that connects anew.") -> None:
+        super().__init__(reason, hint)
         self.reason = reason
+
+
+class BacklogFull(SupervisorError):
+    """The browser has not read what was sent for so long that no more is queued. Nothing of this call was sent."""
+
+    code = "backlog_full"
 
 
 class ConnectionLost(SupervisorError):
