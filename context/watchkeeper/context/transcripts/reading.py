@@ -153,11 +153,12 @@ class _Window:
             except RecursionError:
                 raise _Fault(line, "nested too deeply") from None
             except json.JSONDecodeError as error:
-                cut_off = error.msg.startswith("Unterminated") or len(self._text) - error.pos < 64
-                if self._ended or not cut_off:
-                    where = self._passed_lines + self._text.count("\n", 0, min(error.pos, len(self._text)))
-                    early = self._ended and cut_off
-                    raise _Fault(where, "the file ends too early" if early else f"not JSON ({error.msg})") from None
+                unfinished = error.msg.startswith("Unterminated") or not self._text[error.pos :].strip()
+                if self._ended or not (unfinished or len(self._text) - error.pos < 64):
+                    where = self._passed_lines + self._text.count("\n", 0, error.pos)
+                    raise _Fault(
+                        where, "the file ends too early" if unfinished else f"not JSON ({error.msg})"
+                    ) from None
             else:
                 # A number at the very edge may go on in the next chunk.
                 if end < len(self._text) or self._ended:
