@@ -6,18 +6,42 @@
     supervisor.snapshot().pending_dialogs
     await registry.stop_all()
 
-Stable: the names exported here. Everything else may change.
+Stable: the names exported here. Everything else may change. Names load when they are first used, so that importing one
+part (the errors, say) does not cost all of them.
 """
 
-from .backends import CdpEndpoint, Endpoint, LocalEndpoint, find_browser
-from .core.dialogs import DialogPolicy
-from .core.view import Dialog, Frame, FrameTree, Tab, View
-from .dialog_answer import DialogAnswer
-from .errors import SupervisorError
-from .navigation import Navigation
-from .options import SupervisorOptions
-from .registry import SupervisorRegistry
-from .supervisor import Supervisor
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .backends import CdpEndpoint, Endpoint, LocalEndpoint, find_browser
+    from .core.dialogs import DialogPolicy
+    from .core.view import Dialog, Frame, FrameTree, Tab, View
+    from .dialog_answer import DialogAnswer
+    from .errors import SupervisorError
+    from .navigation import Navigation
+    from .options import SupervisorOptions
+    from .registry import SupervisorRegistry
+    from .supervisor import Supervisor
+
+_HOMES = {
+    "CdpEndpoint": "backends",
+    "Dialog": "core.view",
+    "DialogAnswer": "dialog_answer",
+    "DialogPolicy": "core.dialogs",
+    "Endpoint": "backends",
+    "Frame": "core.view",
+    "FrameTree": "core.view",
+    "LocalEndpoint": "backends",
+    "Navigation": "navigation",
+    "Supervisor": "supervisor",
+    "SupervisorError": "errors",
+    "SupervisorOptions": "options",
+    "SupervisorRegistry": "registry",
+    "Tab": "core.view",
+    "View": "core.view",
+    "find_browser": "backends",
+}
 
 __all__ = [
     "CdpEndpoint",
@@ -37,3 +61,10 @@ __all__ = [
     "View",
     "find_browser",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

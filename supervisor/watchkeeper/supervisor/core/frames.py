@@ -100,11 +100,10 @@ class Frames:
 
 def rooted(frames: Frames, session_id: str, target_id: str, page_id: str, parent_id: str | None, url: str) -> Frames:
     """A session was attached: it owns the frame with the id of its target."""
+    frames = _in_page(frames, target_id, page_id)
     known = frames.by_id.get(target_id)
     if known is not None:
-        return _put(
-            frames, replace(known, session_id=session_id, page_id=page_id, parent_id=known.parent_id or parent_id)
-        )
+        return _put(frames, replace(known, session_id=session_id, parent_id=known.parent_id or parent_id))
     return _new(frames, Frame(target_id, parent_id, page_id, session_id, "", url=url[:URL_CAP]))
 
 
@@ -114,9 +113,10 @@ def attached(frames: Frames, session_id: str, page_id: str, params: Mapping[str,
     parent_id = fields.text(params, "parentFrameId")
     if not frame_id or not parent_id or frame_id == parent_id or parent_id in _below(frames, frame_id):
         return frames
+    frames = _in_page(frames, frame_id, page_id)
     known = frames.by_id.get(frame_id)
     if known is not None:
-        return _put(frames, replace(known, parent_id=parent_id, session_id=session_id, page_id=page_id))
+        return _put(frames, replace(known, parent_id=parent_id, session_id=session_id))
     return _new(frames, Frame(frame_id, parent_id, page_id, session_id, ""))
 
 
@@ -222,6 +222,7 @@ def contexts_cleared(frames: Frames, session_id: str) -> Frames:
 def _described(frames: Frames, session_id: str, page_id: str, described: Mapping[str, Any]) -> Frames:
     """Take over what a CDP ``Frame`` says of itself."""
     frame_id = fields.text(described, "id")
+    frames = _in_page(frames, frame_id, page_id)
     known = frames.by_id.get(frame_id)
     if known is None:
         frames = _new(frames, Frame(frame_id, fields.text(described, "parentId") or None, page_id, session_id, ""))
@@ -232,7 +233,6 @@ def _described(frames: Frames, session_id: str, page_id: str, described: Mapping
         replace(
             known,
             session_id=session_id,
-            page_id=page_id,
             url=url[:URL_CAP],
             origin=fields.text(described, "securityOrigin")[:URL_CAP],
             name=fields.text(described, "name")[:NAME_CAP],
@@ -245,6 +245,14 @@ def _new(frames: Frames, frame: Frame) -> Frames:
     number = frames.named.get(frame.page_id, 0) + 1
     frames = replace(frames, named={**frames.named, frame.page_id: number})
     return _put(frames, replace(frame, short=f"f{number}"))
+
+
+def _in_page(frames: Frames, frame_id: str, page_id: str) -> Frames:
+    """A frame never changes its tab: one that is said to be in another is forgotten, to be known anew there."""
+    known = frames.by_id.get(frame_id)
+    if known is None or known.page_id == page_id:
+        return frames
+    return _drop(frames, {frame_id} | _below(frames, frame_id))
 
 
 def _put(frames: Frames, frame: Frame) -> Frames:

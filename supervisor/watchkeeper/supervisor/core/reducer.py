@@ -40,6 +40,8 @@ _NOTHING: tuple[Command, ...] = ()
 
 def step(state: BrowserState, happened: Input, now: float) -> Step:
     """The state after ``happened`` at ``now`` (seconds since the epoch), and what to ask of the browser."""
+    if state.connection.phase == "lost" and isinstance(happened, Event | Replied | Failed):
+        return state, _NOTHING  # late echoes of a connection that is over
     match happened:
         case Event():
             return _event(state, happened, now)
@@ -86,8 +88,9 @@ def _attached(state: BrowserState, event: Event, now: float) -> Step:
     kind = fields.text(info, "type")
     if not session_id or not target_id or kind not in sessions.ATTACHABLE:
         return state, _NOTHING
-    parent = state.sessions.by_id.get(event.session_id or "")
-    if kind == "iframe" and parent is None:
+    if session_id in state.sessions.by_id:  # no id is ever used twice: what we know of it is out of date
+        state, _ = _detached(state, event, now)
+    if kind == "iframe" and event.session_id not in state.sessions.by_id:
         return state, _NOTHING
     known = sessions.attached(state.sessions, session_id, target_id, event.session_id)
     session = known.by_id[session_id]
