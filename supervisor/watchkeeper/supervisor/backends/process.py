@@ -1,0 +1,209 @@
+"""A browser's processes: started, listened to, ended without remainder.
+
+Rules: however our own process ends, no browser process survives it. With a pipe the kernel sees to that: it closes our
+end, and Chromium ends itself. With a port (Windows) a guard process does.
+
+Why a shell places the pipe on descriptors 3 and 4: ``preexec_fn`` may deadlock when other threads run, ``pass_fds``
+keeps the numbers that descriptors have here, and ``posix_spawn`` leaves waiting and sessions to us. So the pipe's ends
+are handed over as standard input and output, which ``subprocess`` can place, and one line of shell moves them and
+becomes the browser. Only single digits are used in it, all that POSIX promises. Every other descriptor is closed.
+PR_SET_PDEATHSIG would be no help: it fires when the *thread* that started the child ends.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from . import guard
+
+MOVE_PIPE = 'exec 3<&0 4>&1 </dev/null >/dev/null; exec "$@"'
+PRINTED_CAP = 16 * 1024
+"""Bytes kept of what the browser prints: its end."""
+
+ENDS_BY_ITSELF_S = 2.0
+ENDS_WHEN_ASKED_S = 1.0
+HELPERS_END_S = 0.3
+POLL_S = 0.02
+
+
+class BrowserProcess:
+    """The browser and its helpers, which are one process group."""
+
+    def __init__(self, process: asyncio.subprocess.Process, guardian: subprocess.Popen[bytes] | None = None) -> None:
+        self._process = process
+        self._guardian = guardian
+        self._printed = bytearray()
+        self._listener = asyncio.create_task(self._listen(), name="watchkeeper-browser-stderr")
+        self._something_printed = asyncio.Event()
+
+    @classmethod
+    async def start_with_pipe(cls, command: Sequence[str]) -> "tuple[BrowserProcess, int, int]":
+        """Start it; gives also the descriptors to read from and to write to."""
+        browser_reads, we_write = os.pipe()
+        try:
+            we_read, browser_writes = os.pipe()
+        except OSError:
+            os.close(browser_reads)
+            os.close(we_write)
+            raise
+        try:
+            process = await asyncio.create_subprocess_exec(
+                "/bin/sh",
+                "-c",
+                MOVE_PIPE,
+                "sh",
+                *command,
+                stdin=browser_reads,
+                stdout=browser_writes,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # the terminal's Ctrl-C is for us; we end the browser in order
+            )
+        except BaseException:
+            os.close(we_read)
+            os.close(we_write)
+            raise
+        finally:
+            os.close(browser_reads)
+            os.close(browser_writes)
+        return cls(process), we_read, we_write
+
+    @classmethod
+    async def start_with_port(cls, command: Sequence[str]) -> "BrowserProcess":
+        """Start it with a debugging port, and a guard beside it."""
+        flags = 0
+        if sys.platform == "win32":
+            flags = subprocess.CREATE_NEW_PROCESS_GROUP
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=sys.platform != "win32",
+            creationflags=flags,
+        )
+        if sys.platform == "win32":
+            flags |= subprocess.CREATE_NO_WINDOW
+        try:
+            guardian = subprocess.Popen(  # noqa: ASYNC220 -- starts and is not waited for
+                [sys.executable, "-I", "-S", guard.__file__, str(process.pid)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=sys.platform != "win32",
+                creationflags=flags,
+            )
+        except OSError:
+            process.kill()
+            raise
+        return cls(process, guardian)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative: the signal that ended it."""
+        return self._process.returncode
+
+    @property
+    def printed(self) -> str:
+        """The end of what it printed."""
+        return self._printed.decode(errors="replace")
+
+    async def wait(self) -> int:
+        return await self._process.wait()
+
+    async def wait_printed(self) -> None:
+        """Until it prints something more."""
+        self._something_printed.clear()
+        await self._something_printed.wait()
+
+    async def end(self) -> None:
+        """End it and its helpers: wait, ask, kill; then reap. The caller has closed the pipe."""
+        for stop, patience in ((None, ENDS_BY_ITSELF_S), (signal.SIGTERM, ENDS_WHEN_ASKED_S), (None, 0.0)):
+            if stop is not None:
+                self._signal(stop)
+            if await self._ended_within(patience):
+                break
+        else:
+            self._kill_all()
+            await self._ended_within(ENDS_WHEN_ASKED_S)
+        await self._end_helpers()
+        if self._guardian is not None:
+            with suppress(OSError, subprocess.TimeoutExpired):
+                self._guardian.communicate(guard.OVER, timeout=1)
+        try:
+            async with asyncio.timeout(0.5):
+                await self._listener  # ends when the last process that may print is gone
+        except TimeoutError:
+            pass  # a process outside the group still holds the pipe; it was cancelled by the timeout
+
+    async def _listen(self) -> None:
+        assert self._process.stderr is not None
+        while data := await self._process.stderr.read(8192):
+            self._printed += data
+            del self._printed[:-PRINTED_CAP]
+            self._something_printed.set()
+
+    async def _ended_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._process.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            self._process.send_signal(number)
+
+    def _kill_all(self) -> None:
+        if sys.platform == "win32":
+            command = ["taskkill", "/T", "/F", "/PID", str(self.pid)]
+            subprocess.run(command, check=False, capture_output=True, timeout=5)
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    async def _end_helpers(self) -> None:
+        """The leader is gone. A moment for the helpers to notice, then they are killed; where orphans come to us
+        (process 1 of a container, a subreaper) they are reaped, which init does elsewhere."""
+        if sys.platform == "win32":
+            return
+        deadline = time.monotonic() + HELPERS_END_S
+        killed = False
+        while self._group_exists():
+            if time.monotonic() > deadline:
+                if killed:
+                    return  # nothing but zombies whose parent is slow
+                self._kill_all()
+                killed, deadline = True, time.monotonic() + ENDS_WHEN_ASKED_S
+            await asyncio.sleep(POLL_S)
+
+    def _group_exists(self) -> bool:
+        with suppress(ChildProcessError):
+            while os.waitpid(-self.pid, os.WNOHANG)[0]:
+                pass
+        try:
+            os.killpg(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # macOS says so of a group of zombies
+            return False
+        return True
+
+
+def read_port_file(folder: Path) -> str | None:
+    """The address from ``DevToolsActivePort``, which Chromium writes when its port is open; None before."""
+    try:
+        port, path = (folder / "DevToolsActivePort").read_text().split("\n")[:2]
+    except (OSError, ValueError):
+        return None
+    return f"ws://127.0.0.1:{int(port)}{path}" if port.isdigit() and path.startswith("/") else None
