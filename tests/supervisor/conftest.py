@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-
-from tests.fakes.cdp_server import FakeCdpServer
+from fakes.cdp_server import FakeCdpServer
 
 
 @pytest.fixture

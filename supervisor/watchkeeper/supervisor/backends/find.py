@@ -25,15 +25,9 @@ LINUX_COMMANDS: tuple[tuple[Kind, str], ...] = (
     ("brave", "brave-browser"),
     ("brave", "brave"),
 )
-LINUX_FILES: tuple[tuple[Kind, str], ...] = (
-    ("chrome", "/opt/google/chrome/google-chrome"),
-    ("chromium", "/usr/lib/chromium/chromium"),
-    ("chromium", "/usr/lib64/chromium-browser/chromium-browser"),
-    ("chromium", "/snap/bin/chromium"),
-    ("edge", "/opt/microsoft/msedge/microsoft-edge"),
-    ("brave", "/opt/brave.com/brave/brave-browser"),
-    ("brave", "/snap/bin/brave"),
-)
+LINUX_FOLDERS = "/usr/local/bin:/usr/bin:/bin:/snap/bin"
+"""Searched after ``PATH``, which may be short where a desktop program starts us."""
+
 MAC_APPS: tuple[tuple[Kind, str], ...] = (
     ("chrome", "Google Chrome"),
     ("chromium", "Chromium"),
@@ -98,11 +92,9 @@ def candidates(platform: str, environment: Mapping[str, str], home: Path) -> Ite
                 yield Found(kind, root_folder / f"{app}.app/Contents/MacOS/{app}")
     else:
         for kind, command in LINUX_COMMANDS:
-            path = shutil.which(command, path=environment.get("PATH", os.defpath))
+            path = shutil.which(command, path=f"{environment.get('PATH', '')}:{LINUX_FOLDERS}")
             if path:
                 yield Found(kind, Path(path))
-        for kind, file in LINUX_FILES:
-            yield Found(kind, Path(file))
     for folder, pattern in DOWNLOADS.get(platform, DOWNLOADS["linux"]):
         for path_found in sorted((home / folder).glob(pattern), key=_newest_first):
             yield Found("chromium", path_found)

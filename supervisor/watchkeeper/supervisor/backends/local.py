@@ -101,12 +101,12 @@ async def connect_local(endpoint: LocalEndpoint, timeout: float, *, reach: Reach
     try:
         async with asyncio.timeout(timeout) as deadline:
             if reach == "pipe":
-                process, read_fd, write_fd = await BrowserProcess.start_with_pipe(line)
+                process, read_fd, write_fd = await BrowserProcess.start_with_pipe(line, profile.environment)
                 transport = PipeTransport(read_fd, write_fd)
             else:
                 with suppress(FileNotFoundError):
                     (profile.path / "DevToolsActivePort").unlink()  # of a run before this one
-                process = await BrowserProcess.start_with_port(line)
+                process = await BrowserProcess.start_with_port(line, profile.environment)
                 transport = await _open_port(process, profile.path, timeout)
             product = await _first_answer(process, transport)
         failures.check_version(product)

@@ -15,8 +15,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,7 +28,6 @@ PRINTED_CAP = 16 * 1024
 ENDS_BY_ITSELF_S = 2.0
 ENDS_WHEN_ASKED_S = 1.0
 HELPERS_END_S = 0.3
-POLL_S = 0.02
 
 
 class BrowserProcess:
@@ -43,8 +41,10 @@ class BrowserProcess:
         self._something_printed = asyncio.Event()
 
     @classmethod
-    async def start_with_pipe(cls, command: Sequence[str]) -> "tuple[BrowserProcess, int, int]":
-        """Start it; gives also the descriptors to read from and to write to."""
+    async def start_with_pipe(
+        cls, command: Sequence[str], environment: Mapping[str, str]
+    ) -> "tuple[BrowserProcess, int, int]":
+        """Start it, with ``environment`` beside ours; gives also the descriptors to read from and to write to."""
         browser_reads, we_write = os.pipe()
         try:
             we_read, browser_writes = os.pipe()
@@ -62,6 +62,7 @@ class BrowserProcess:
                 stdin=browser_reads,
                 stdout=browser_writes,
                 stderr=subprocess.PIPE,
+                env={**os.environ, **environment},
                 start_new_session=True,  # the terminal's Ctrl-C is for us; we end the browser in order
             )
         except BaseException:
@@ -74,7 +75,7 @@ class BrowserProcess:
         return cls(process), we_read, we_write
 
     @classmethod
-    async def start_with_port(cls, command: Sequence[str]) -> "BrowserProcess":
+    async def start_with_port(cls, command: Sequence[str], environment: Mapping[str, str]) -> "BrowserProcess":
         """Start it with a debugging port, and a guard beside it."""
         flags = 0
         if sys.platform == "win32":
@@ -84,6 +85,7 @@ class BrowserProcess:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
+            env={**os.environ, **environment},
             start_new_session=sys.platform != "win32",
             creationflags=flags,
         )
@@ -139,11 +141,6 @@ class BrowserProcess:
         if self._guardian is not None:
             with suppress(OSError, subprocess.TimeoutExpired):
                 self._guardian.communicate(guard.OVER, timeout=1)
-        try:
-            async with asyncio.timeout(0.5):
-                await self._listener  # ends when the last process that may print is gone
-        except TimeoutError:
-            pass  # a process outside the group still holds the pipe; it was cancelled by the timeout
 
     async def _listen(self) -> None:
         assert self._process.stderr is not None
@@ -164,8 +161,10 @@ class BrowserProcess:
         with suppress(ProcessLookupError):
             self._process.send_signal(number)
 
-    def _kill_all(self) -> None:
+    def _kill_all(self, *, leader_is_gone: bool = False) -> None:
         if sys.platform == "win32":
+            if leader_is_gone:
+                return  # its number may be somebody else's by now; helpers end with their pipes
             command = ["taskkill", "/T", "/F", "/PID", str(self.pid)]
             subprocess.run(command, check=False, capture_output=True, timeout=5)
             return
@@ -173,31 +172,22 @@ class BrowserProcess:
             os.killpg(self.pid, signal.SIGKILL)
 
     async def _end_helpers(self) -> None:
-        """The leader is gone. A moment for the helpers to notice, then they are killed; where orphans come to us
-        (process 1 of a container, a subreaper) they are reaped, which init does elsewhere."""
-        if sys.platform == "win32":
-            return
-        deadline = time.monotonic() + HELPERS_END_S
-        killed = False
-        while self._group_exists():
-            if time.monotonic() > deadline:
-                if killed:
-                    return  # nothing but zombies whose parent is slow
-                self._kill_all()
-                killed, deadline = True, time.monotonic() + ENDS_WHEN_ASKED_S
-            await asyncio.sleep(POLL_S)
+        """The leader is gone. A moment for the helpers to end, then they are killed.
 
-    def _group_exists(self) -> bool:
-        with suppress(ChildProcessError):
-            while os.waitpid(-self.pid, os.WNOHANG)[0]:
-                pass
-        try:
-            os.killpg(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:  # macOS says so of a group of zombies
-            return False
-        return True
+        They all share the leader's standard error, so its end is theirs. (That the process group exists says little:
+        zombies belong to it, and init may take seconds to reap them.)
+        """
+        done, _ = await asyncio.wait([self._listener], timeout=HELPERS_END_S)
+        self._kill_all(leader_is_gone=True)
+        if not done:
+            await asyncio.wait([self._listener], timeout=HELPERS_END_S)
+            self._listener.cancel()  # a process that left the group still holds the pipe
+            await asyncio.gather(self._listener, return_exceptions=True)
+        if sys.platform != "win32":
+            # Where orphans come to us (process 1 of a container, a subreaper) we reap them; elsewhere init does.
+            with suppress(ChildProcessError):
+                while os.waitpid(-self.pid, os.WNOHANG)[0]:  # noqa: ASYNC222 -- WNOHANG
+                    pass
 
 
 def read_port_file(folder: Path) -> str | None:

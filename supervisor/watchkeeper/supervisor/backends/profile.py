@@ -13,6 +13,7 @@ import stat
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -28,10 +29,14 @@ PREFIX = "watchkeeper-profile-"
 UNFINISHED = "watchkeeper-new-"
 LOCK = ".watchkeeper-lock"
 REMOVE_WITHIN_S = 3.0
+LONGEST_TEMPORARY = 55
+"""Characters: Chromium makes a socket below its temporary folder, and a socket's path has at most 103 of them."""
 
 
 class Profile(Protocol):
     path: Path
+    environment: Mapping[str, str]
+    """What the browser's environment has beside ours."""
 
     def remove(self) -> None: ...
 
@@ -41,6 +46,8 @@ class KeptProfile:
 
     Raises: InvalidArgument, LaunchFailed (``profile_in_use``).
     """
+
+    environment: Mapping[str, str] = {}
 
     def __init__(self, folder: str) -> None:
         self.path = Path(folder).expanduser().absolute()
@@ -73,6 +80,12 @@ class TemporaryProfile:
         # Named only now: a sweep by another process never sees it without its lock.
         self.path = unfinished.with_name(PREFIX + unfinished.name.removeprefix(UNFINISHED))
         unfinished.rename(self.path)
+        self.environment: Mapping[str, str] = {}
+        temporary = self.path / "tmp"
+        if len(str(temporary)) <= LONGEST_TEMPORARY:
+            # A killed browser leaves its temporary files: here they go with the profile.
+            temporary.mkdir(mode=0o700)
+            self.environment = {"TMPDIR": str(temporary)}
 
     def remove(self) -> None:
         """Delete the folder, patiently: processes that end may still write. What stays, the next start removes."""

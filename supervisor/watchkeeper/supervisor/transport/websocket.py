@@ -58,6 +58,7 @@ class WebSocketTransport:
     def __init__(self, connection: _Connection) -> None:
         self._connection = connection
         self._end: str | None = None
+        self._closing = False
         self._outgoing: deque[bytes] = deque()
         self._backlog = 0
         self._something_to_send = asyncio.Event()
@@ -97,7 +98,7 @@ class WebSocketTransport:
     def send(self, message: str) -> None:
         if self._is_closed:
             raise TransportClosed(self._ended(self._connection.protocol.close_exc))
-        if self._connection.state is not State.OPEN:
+        if self._closing or self._connection.state is not State.OPEN:
             raise TransportClosed(self._end or "the connection is closing")
         data = encoded(message, self._backlog)
         self._outgoing.append(data)
@@ -105,6 +106,9 @@ class WebSocketTransport:
         self._something_to_send.set()
 
     async def close(self) -> None:
+        self._closing = True
+        self._something_to_send.set()
+        await asyncio.wait(self._tasks[:1], timeout=CLOSE_WITHIN_S)  # what was sent before closing goes out
         self._end = self._end or "the connection was closed on our side"
         for task in self._tasks:
             task.cancel()
@@ -124,13 +128,13 @@ class WebSocketTransport:
 
     async def _write(self) -> None:
         with suppress(ConnectionClosed):
-            while True:
+            while not self._closing:
                 await self._something_to_send.wait()
+                self._something_to_send.clear()
                 while self._outgoing:
                     data = self._outgoing.popleft()
                     await self._connection.send(data, text=True)
                     self._backlog -= len(data)
-                self._something_to_send.clear()
 
     async def _watch(self) -> None:
         transport = self._connection.transport
