@@ -39,7 +39,7 @@ class Browser:
     def __init__(self, endpoint: Endpoint, connected: Connected, *, isolated: bool) -> None:
         self.endpoint = endpoint
         self.isolated = isolated
-        self.product = ""
+        self.product = connected.product
         self._connected = connected
         self._tasks: list[Task] = []
         self._by_session: dict[str, Task] = {}
@@ -51,8 +51,6 @@ class Browser:
     async def start(self) -> None:
         """Begin reading, and watch for targets."""
         self._reader = asyncio.create_task(self.runner.run(), name="watchkeeper-browser-reader")
-        version = await self.command("Browser.getVersion")
-        self.product = fields.text(version, "product")
         await self.command("Target.setDiscoverTargets", {"discover": True})
         if self.isolated:
             await self.command("Target.setAutoAttach", AUTO_ATTACH)

@@ -5,7 +5,9 @@ Rules: plain frozen data with working defaults; times are seconds.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
+from .bridge import BridgeKind
 from .core.dialogs import DialogPolicy
 
 
@@ -18,6 +20,17 @@ def unchanged(text: str) -> str:
     return text
 
 
+BridgeChoice = Literal["auto", "debugger", "xhr", "never"]
+
+
+def chosen_bridge(choice: BridgeChoice, product: str) -> BridgeKind:
+    """``auto`` takes the debugger bridge where the engine is Chromium, whose debugger can hold a page."""
+    if choice != "auto":
+        return choice
+    name = product.partition("/")[0]
+    return "debugger" if name in ("Chrome", "HeadlessChrome", "Chromium", "Edg", "HeadlessEdg") else "xhr"
+
+
 @dataclass(frozen=True, slots=True)
 class SupervisorOptions:
     """``cost`` counts the tokens of a text; ``redact`` removes secrets from what is logged or told in errors;
@@ -25,6 +38,7 @@ class SupervisorOptions:
 
     dialog_policy: DialogPolicy = "must_respond"
     dialog_timeout_s: float = 300.0
+    bridge: BridgeChoice = "auto"
     call_timeout_s: float = 30.0
     launch_timeout_s: float = 30.0
     load_wait_s: float = 10.0

@@ -6,6 +6,7 @@ impossible. Runs in the event loop that started it; ``snapshot`` may be read fro
 """
 
 import asyncio
+import secrets
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
@@ -37,10 +38,12 @@ from .errors import (
     UrlRefused,
 )
 from .navigation import Navigation, navigate
-from .options import SupervisorOptions
+from .options import SupervisorOptions, chosen_bridge
 
 T = TypeVar("T")
 ANSWER_TIMEOUT_S = 5.0
+BARRIER_TIMEOUT_S = 0.5
+BESIDE_DIALOG_TIMEOUT_S = 3.0
 PREPARE_TIMEOUT_S = 10.0
 TIMEOUT_RANGE_S = (0.1, 300.0)
 _ERRORS: Mapping[str, type[SupervisorError]] = {
@@ -63,7 +66,12 @@ class Supervisor:
         self.endpoint = browser.endpoint
         self.options = options
         self.context_id: str | None = None
-        core_options = Options(dialog_policy or options.dialog_policy, options.dialog_timeout_s)
+        core_options = Options(
+            dialog_policy or options.dialog_policy,
+            options.dialog_timeout_s,
+            chosen_bridge(options.bridge, browser.product),
+            secrets.token_hex(16),
+        )
         self._state = BrowserState(options=core_options)
         self._view: tuple[BrowserState, View] | None = None
         self._inputs: deque[Input] = deque()
@@ -158,7 +166,7 @@ class Supervisor:
                 raise _ERRORS[routed.kind](routed.message, routed.hint)
             found = routed
         self._check_urls(method, found.params)
-        self._check_dialogs(method, found)
+        found, timeout = self._past_dialogs(method, found, timeout)
         if found.needs_isolated_world:
             found = await self._in_isolated_world(found, timeout)
         result = await self.browser.runner.call(
@@ -231,8 +239,27 @@ class Supervisor:
             await self.wait_for_state(over, ANSWER_TIMEOUT_S)
         except CallTimeout:
             pass  # told below: what is known of the dialog now is the answer
+        if dialog.via == "debugger":
+            await self._gone_on(dialog)
         known = [*self.snapshot().recent_dialogs, *self.snapshot().pending_dialogs]
         return DialogAnswer.of(next((d for d in known if d.id == dialog.dialog_id), None), action, text)
+
+    async def _gone_on(self, dialog: core_dialogs.Dialog) -> None:
+        """Until the script that asked has gone on to its end, or to the next dialog; bounded.
+
+        A page that is let go handles first what is in its queue, so a script sent right after the answer could find
+        the page as it was before. A promise settles only once the interrupted script is done.
+        """
+        try:
+            await self.browser.runner.call(
+                dialog.session_id,
+                "Runtime.evaluate",
+                {"expression": "0", "awaitPromise": True},
+                timeout=BARRIER_TIMEOUT_S,
+                page_id=dialog.page_id,
+            )
+        except SupervisorError:
+            return  # it went on: it asks again, is busy, or is gone
 
     async def close(self) -> None:
         """End the task: its tabs are closed. Idempotent."""
@@ -358,13 +385,25 @@ class Supervisor:
         if method in ("Page.navigate", "Target.createTarget"):
             self._check_url(fields.text(params, "url"))
 
-    def _check_dialogs(self, method: str, found: Route) -> None:
-        """A command that would wait behind a native dialog is not sent."""
-        if found.page_id is None or method in BROWSER_PROCESS:
-            return
-        blocking = [d for d in self._state.dialogs.of_page(found.page_id) if d.via == "native"]
-        if blocking and self._state.options.dialog_policy == "must_respond":
-            raise dialog_opened(method, self.snapshot().pending_dialogs, sent=False)
+    def _past_dialogs(self, method: str, found: Route, timeout: float) -> tuple[Route, float]:
+        """A command that would wait behind a dialog is not sent; beside a page that the debugger holds, most go on."""
+        open_here = self._state.dialogs.of_page(found.page_id) if found.page_id else ()
+        if not open_here or method in BROWSER_PROCESS or self._state.options.dialog_policy != "must_respond":
+            return found, timeout
+        frames = self._state.frames.by_id
+        for dialog in open_here:
+            holder = dialog.session_id or (frames[dialog.frame_id].session_id if dialog.frame_id in frames else None)
+            blocked = dialog.via != "debugger" and holder in (None, found.session_id)
+            if blocked or method.startswith("Input."):
+                raise dialog_opened(method, self.snapshot().pending_dialogs, sent=False)
+            # Frames of other sessions answer, unless they share the process that waits, which nobody tells us.
+            timeout = timeout if dialog.via == "debugger" else min(timeout, BESIDE_DIALOG_TIMEOUT_S)
+        if found.params.get("awaitPromise") is True:
+            # No promise settles while a page is held, not even one made of a plain value.
+            return Route(
+                found.session_id, {**found.params, "awaitPromise": False}, found.page_id, found.frame_id
+            ), timeout
+        return found, timeout
 
     async def _in_isolated_world(self, found: Route, timeout: float) -> Route:
         """A frame whose own context we do not know still runs our script, in a world of its own."""

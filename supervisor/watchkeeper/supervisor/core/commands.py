@@ -6,7 +6,9 @@ when the tag is None.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+from ..bridge.question import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,40 @@ class DeliverAnswer:
     dialog_id: str
 
 
-Tag = SeedFrames | Prepare | DeliverAnswer
+@dataclass(frozen=True, slots=True)
+class ReadQuestion:
+    """The debugger bridge takes a question over. ``handle``: the call frame in which the page stopped."""
+
+    session_id: str
+    handle: str
+    frame_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSandbox:
+    """The sandbox of an iframe above a question that was asked: of ``owner_of``'s element, on its parent's session.
+
+    First the element is found (``node_id`` 0), then it is described.
+    """
+
+    asked: "Asked"
+    owner_of: str
+    node_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that a bridge holds. ``handle``: a call frame id or a Fetch request id; ``origin`` for the latter."""
+
+    session_id: str
+    handle: str
+    frame_id: str
+    via: Literal["debugger", "xhr"]
+    question: Question
+    origin: str = ""
+
+
+Tag = SeedFrames | Prepare | DeliverAnswer | ReadQuestion | ReadSandbox
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ that we answered is never called ``remote``; a dialog that is being answered can
 Source: https://chromedevtools.github.io/devtools-protocol/tot/Page/#event-javascriptDialogOpening
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -44,8 +44,14 @@ class Dialog:
     tab_id: str
     opened_at: float
     via: Via = "native"
+    session_id: str = ""
+    handle: str = ""
+    """Where a bridge holds the page: the session, and a call frame id or a Fetch request id."""
+    origin: str = ""
     truncated: bool = False
     response: Response | None = None
+    written: bool = False
+    """The debugger bridge has written the answer into the page, which has yet to go on."""
     closed_at: float | None = None
     closed_by: ClosedBy | None = None
 
@@ -64,25 +70,34 @@ class Dialogs:
         return tuple(d for d in self.pending if d.page_id == page_id)
 
 
-def opened(
-    dialogs: Dialogs, params: Mapping[str, Any], page_id: str, tab_id: str, frame_id: str, now: float
-) -> tuple[Dialogs, Dialog]:
-    """A native dialog opened."""
-    message, default = fields.text(params, "message"), fields.text(params, "defaultPrompt")
+def opened(dialogs: Dialogs, dialog: Dialog) -> tuple[Dialogs, Dialog]:
+    """A dialog opened: it gets its number, and its texts are capped."""
     number = dialogs.opened + 1
-    dialog = Dialog(
-        f"d-{number}",
+    texts = (dialog.message, dialog.default_prompt)
+    dialog = replace(
+        dialog,
+        dialog_id=f"d-{number}",
+        message=dialog.message[:MESSAGE_CAP],
+        default_prompt=dialog.default_prompt[:MESSAGE_CAP],
+        url=dialog.url[:MESSAGE_CAP],
+        truncated=any(len(text) > MESSAGE_CAP for text in texts),
+    )
+    return replace(dialogs, pending=(*dialogs.pending, dialog), opened=number), dialog
+
+
+def described(params: Mapping[str, Any], page_id: str, tab_id: str, frame_id: str, now: float) -> Dialog:
+    """A dialog from ``Page.javascriptDialogOpening``, or from a bridge's question in the same words."""
+    return Dialog(
+        "",
         fields.text(params, "type") or "alert",
-        message[:MESSAGE_CAP],
-        default[:MESSAGE_CAP],
-        fields.text(params, "url")[:MESSAGE_CAP],
+        fields.text(params, "message"),
+        fields.text(params, "defaultPrompt"),
+        fields.text(params, "url"),
         frame_id,
         page_id,
         tab_id,
         now,
-        truncated=len(message) > MESSAGE_CAP or len(default) > MESSAGE_CAP,
     )
-    return replace(dialogs, pending=(*dialogs.pending, dialog), opened=number), dialog
 
 
 def decided(dialogs: Dialogs, dialog_id: str, response: Response) -> Dialogs:
@@ -93,6 +108,10 @@ def decided(dialogs: Dialogs, dialog_id: str, response: Response) -> Dialogs:
 def undelivered(dialogs: Dialogs, dialog_id: str) -> Dialogs:
     """The answer did not reach the browser and the dialog is still open: it may be answered again."""
     return _change(dialogs, dialog_id, lambda d: replace(d, response=None))
+
+
+def written(dialogs: Dialogs, dialog_id: str) -> Dialogs:
+    return _change(dialogs, dialog_id, lambda d: replace(d, written=True))
 
 
 def closed(dialogs: Dialogs, dialog_id: str, accept: bool | None, text: str | None, now: float) -> Dialogs:
@@ -117,6 +136,14 @@ def page_gone(dialogs: Dialogs, page_id: str | None, now: float) -> Dialogs:
     return dialogs
 
 
+def sessions_gone(dialogs: Dialogs, session_ids: Collection[str], now: float) -> Dialogs:
+    """Sessions through which bridges held pages are gone: so are the questions."""
+    for dialog in dialogs.pending:
+        if dialog.session_id in session_ids:
+            dialogs = _end(dialogs, dialog, "lost", None, now)
+    return dialogs
+
+
 def navigated(dialogs: Dialogs, page_id: str, frame_id: str, now: float) -> Dialogs:
     """A frame has a new document: what the old one asked is over, and what just ended unasked ended by this."""
     for dialog in dialogs.pending:
@@ -127,8 +154,7 @@ def navigated(dialogs: Dialogs, page_id: str, frame_id: str, now: float) -> Dial
         if d.closed_by == "remote"
         and d.page_id == page_id
         and frame_id in (d.frame_id, page_id)
-        and d.response is not None
-        and not d.response.accept
+        and (d.response is None or not d.response.accept)
         and now - (d.closed_at or 0) <= NAVIGATION_WINDOW_S
         else d
         for d in dialogs.recent

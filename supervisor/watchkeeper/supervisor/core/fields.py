@@ -7,7 +7,8 @@ event can never stop the reducer.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_EMPTY: Mapping[str, Any] = {}
+Object = Mapping[str, Any]
+_EMPTY: Object = {}
 
 
 def text(params: Mapping[str, Any], key: str) -> str:

@@ -8,14 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from . import console, dialogs, fields, frames, sessions, targets
+from ..bridge import debugger, xhr
+from . import bridged, console, dialogs, fields, frames, held, sessions, targets
 from .commands import (
+    Asked,
     Command,
     CrashInterrupts,
     DeliverAnswer,
     DetachInterrupts,
     DialogInterrupts,
     Prepare,
+    ReadQuestion,
+    ReadSandbox,
     SeedFrames,
     Send,
 )
@@ -107,7 +111,7 @@ def _attached(state: BrowserState, event: Event, now: float) -> Step:
             fields.text(info, "url"),
         ),
     )
-    return state, sessions.prepare(session_id)
+    return state, sessions.prepare(session_id, state.options.bridge, state.options.nonce)
 
 
 def _detached(state: BrowserState, event: Event, now: float) -> Step:
@@ -116,10 +120,17 @@ def _detached(state: BrowserState, event: Event, now: float) -> Step:
         return state, _NOTHING
     left = sessions.detached(state.sessions, session.session_id)
     gone = [s for s in state.sessions.by_id if s not in left.by_id]
-    known_frames = state.frames
+    known_frames, known_scripts = state.frames, state.held
     for session_id in gone:
         known_frames = frames.session_gone(known_frames, session_id)
-    state = replace(state, sessions=left, frames=known_frames)
+        known_scripts = held.session_gone(known_scripts, session_id)
+    state = replace(
+        state,
+        sessions=left,
+        frames=known_frames,
+        held=known_scripts,
+        dialogs=dialogs.sessions_gone(state.dialogs, gone, now),
+    )
     if session.depth == 0:
         state = _page_gone(state, session.target_id, now)
     return state, tuple(DetachInterrupts(session_id) for session_id in gone)
@@ -219,14 +230,17 @@ def _contexts_cleared(state: BrowserState, session: Session, params: Mapping[str
 # --- dialogs ----------------------------------------------------------------------------------------------------------
 
 
-def _dialog_opened(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
+def _dialog_opening(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
     frame_id = fields.text(params, "frameId") or session.target_id
-    page = state.targets.pages.get(session.page_id)
-    tab_id = page.tab_id if page else ""
-    known, dialog = dialogs.opened(state.dialogs, params, session.page_id, tab_id, frame_id, now)
+    tab_id = _tab_id(state, session.page_id)
+    return _open(state, dialogs.described(params, session.page_id, tab_id, frame_id, now))
+
+
+def _open(state: BrowserState, dialog: dialogs.Dialog) -> Step:
+    known, dialog = dialogs.opened(state.dialogs, dialog)
     state = replace(state, dialogs=known)
     if state.options.dialog_policy == "must_respond":
-        return state, (DialogInterrupts(session.page_id, dialog.dialog_id),)
+        return state, (DialogInterrupts(dialog.page_id, dialog.dialog_id),)
     accept = state.options.dialog_policy == "auto_accept"
     return _answer(
         state,
@@ -249,14 +263,101 @@ def _answer(state: BrowserState, dialog_id: str, response: dialogs.Response) -> 
     dialog = next((d for d in state.dialogs.pending if d.dialog_id == dialog_id), None)
     if dialog is None or dialog.response is not None:
         return state, _NOTHING
+    commands = bridged.deliver(dialog, response) if dialog.via != "native" else _native_answer(state, dialog, response)
+    if not commands:
+        return state, _NOTHING
+    return replace(state, dialogs=dialogs.decided(state.dialogs, dialog_id, response)), commands
+
+
+def _native_answer(state: BrowserState, dialog: dialogs.Dialog, response: dialogs.Response) -> tuple[Command, ...]:
+    """Native dialogs are answered on the page's session, also those of out-of-process iframes."""
     session = state.sessions.of_target(dialog.page_id)
     if session is None:
-        return state, _NOTHING
+        return _NOTHING
     params: dict[str, Any] = {"accept": response.accept}
     if response.text is not None:
         params["promptText"] = response.text
-    state = replace(state, dialogs=dialogs.decided(state.dialogs, dialog_id, response))
-    return state, (Send(session.session_id, "Page.handleJavaScriptDialog", params, DeliverAnswer(dialog_id)),)
+    return (Send(session.session_id, "Page.handleJavaScriptDialog", params, DeliverAnswer(dialog.dialog_id)),)
+
+
+def _tab_id(state: BrowserState, page_id: str) -> str:
+    page = state.targets.pages.get(page_id)
+    return page.tab_id if page else ""
+
+
+# --- bridges ----------------------------------------------------------------------------------------------------------
+
+
+def _script_parsed(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
+    known = held.script_parsed(state.held, session.session_id, params, debugger.SCRIPT_URL)
+    return (state if known is state.held else replace(state, held=known)), _NOTHING
+
+
+def _paused(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
+    if not debugger.is_ours(params):
+        return state, (Send(session.session_id, "Debugger.resume"),)
+    return state, (bridged.take_over(state.held, session, debugger.innermost(params)),)
+
+
+def _resumed(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
+    """The page goes on: by our answer, or because somebody or a navigation let it."""
+    for dialog in state.dialogs.pending:
+        if dialog.via == "debugger" and dialog.session_id == session.session_id:
+            known = state.dialogs if dialog.written else dialogs.undelivered(state.dialogs, dialog.dialog_id)
+            state = replace(state, dialogs=dialogs.closed(known, dialog.dialog_id, None, None, now))
+    return state, _NOTHING
+
+
+def _request_paused(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
+    if state.options.bridge != "xhr" or not xhr.is_bridge(params):
+        return state, _NOTHING
+    request_id, frame_id = fields.text(params, "requestId"), fields.text(params, "frameId") or session.target_id
+    question = xhr.read(params, state.options.nonce)
+    if question is None:
+        refuse = {"requestId": request_id, "errorReason": "BlockedByClient"}
+        return state, (Send(session.session_id, "Fetch.failRequest", refuse),)
+    return _ask(state, Asked(session.session_id, request_id, frame_id, "xhr", question, xhr.origin(params)), now)
+
+
+def _ask(state: BrowserState, asked: Asked, now: float) -> Step:
+    """A bridge holds a question: look for a sandbox above its frame, then open the dialog."""
+    return _look_above(state, asked, asked.frame_id, now)
+
+
+def _look_above(state: BrowserState, asked: Asked, frame_id: str, now: float) -> Step:
+    frame = state.frames.by_id.get(frame_id)
+    parent = state.frames.by_id.get(frame.parent_id) if frame and frame.parent_id else None
+    session = state.sessions.by_id.get(parent.session_id) if parent else None
+    if asked.via == "xhr" and session is not None and session.session_id == asked.session_id:
+        session = None  # a synchronous request blocks its whole process: there is nobody to ask
+    if session is not None:
+        find = Send(session.session_id, "DOM.getFrameOwner", {"frameId": frame_id}, ReadSandbox(asked, frame_id))
+        return state, (find,)
+    owner = state.sessions.by_id.get(asked.session_id)
+    if owner is None:
+        return state, _NOTHING
+    params = asked.question.as_params()
+    dialog = dialogs.described(params, owner.page_id, _tab_id(state, owner.page_id), asked.frame_id, now)
+    return _open(
+        state,
+        replace(dialog, via=asked.via, session_id=asked.session_id, handle=asked.handle, origin=asked.origin),
+    )
+
+
+def _sandbox_read(state: BrowserState, tag: ReadSandbox, result: Mapping[str, Any], now: float) -> Step:
+    frame = state.frames.by_id.get(tag.owner_of)
+    parent = state.frames.by_id.get(frame.parent_id) if frame and frame.parent_id else None
+    if parent is None:
+        return _look_above(state, tag.asked, tag.owner_of, now)
+    if not tag.node_id:
+        node_id = fields.integer(result, "backendNodeId")
+        describe = Send(
+            parent.session_id, "DOM.describeNode", {"backendNodeId": node_id}, replace(tag, node_id=node_id or -1)
+        )
+        return state, (describe,)
+    if held.forbids_modals(fields.mapping(result, "node").get("attributes")):
+        return state, bridged.silence(tag.asked)
+    return _look_above(state, tag.asked, parent.frame_id, now)
 
 
 def _watchdog(state: BrowserState, now: float) -> Step:
@@ -296,8 +397,17 @@ def _replied(state: BrowserState, reply: Replied, now: float) -> Step:
             return replace(state, frames=known), _NOTHING
         case Prepare(session_id, _):
             return replace(state, sessions=sessions.prepared(state.sessions, session_id)), _NOTHING
-        case DeliverAnswer():
-            return state, _NOTHING  # the closing event says how it ended
+        case DeliverAnswer(dialog_id):
+            return _delivered(state, dialog_id, now)
+        case ReadQuestion(session_id, handle, frame_id):
+            question = debugger.read(reply.result)
+            if question is None:
+                return state, (Send(session_id, "Debugger.resume"),)
+            session = state.sessions.by_id.get(session_id)
+            frame_id = frame_id or (session.target_id if session else "")
+            return _ask(state, Asked(session_id, handle, frame_id, "debugger", question), now)
+        case ReadSandbox():
+            return _sandbox_read(state, reply.tag, reply.result, now)
 
 
 def _failed(state: BrowserState, failure: Failed, now: float) -> Step:
@@ -312,6 +422,21 @@ def _failed(state: BrowserState, failure: Failed, now: float) -> Step:
             return replace(state, dialogs=dialogs.closed(known, dialog_id, None, None, now)), _NOTHING
         case SeedFrames():
             return state, _NOTHING
+        case ReadQuestion(session_id):
+            return state, (Send(session_id, "Debugger.resume"),)  # the page must not stay held
+        case ReadSandbox(asked, owner_of):
+            frame = state.frames.by_id.get(owner_of)
+            return _look_above(state, asked, (frame.parent_id if frame else None) or "", now)
+
+
+def _delivered(state: BrowserState, dialog_id: str, now: float) -> Step:
+    """A command that answers a dialog was accepted."""
+    dialog = next((d for d in state.dialogs.pending if d.dialog_id == dialog_id), None)
+    if dialog is None or dialog.via == "native":
+        return state, _NOTHING  # the closing event says how it ended
+    if dialog.via == "xhr":
+        return replace(state, dialogs=dialogs.closed(state.dialogs, dialog_id, None, None, now)), _NOTHING
+    return replace(state, dialogs=dialogs.written(state.dialogs, dialog_id)), (bridged.let_go(dialog),)
 
 
 def _disconnected(state: BrowserState, reason: str, now: float) -> Step:
@@ -320,6 +445,7 @@ def _disconnected(state: BrowserState, reason: str, now: float) -> Step:
         connection=replace(state.connection, phase="lost", reason=reason),
         sessions=sessions.Sessions(),
         frames=frames.Frames(),
+        held=held.Held(),
         dialogs=dialogs.page_gone(state.dialogs, None, now),
     )
     return state, _NOTHING
@@ -333,13 +459,17 @@ _TARGET_EVENTS: Mapping[str, Callable[[BrowserState, Event, float], Step]] = {
     "Target.targetCrashed": _target_crashed,
 }
 _SESSION_EVENTS: Mapping[str, Callable[[BrowserState, Session, Mapping[str, Any], float], Step]] = {
+    "Debugger.paused": _paused,
+    "Debugger.resumed": _resumed,
+    "Debugger.scriptParsed": _script_parsed,
+    "Fetch.requestPaused": _request_paused,
     "Inspector.targetCrashed": _crashed,
     "Log.entryAdded": _noted,
     "Page.frameAttached": _frame_attached,
     "Page.frameDetached": _frame_detached,
     "Page.frameNavigated": _frame_navigated,
     "Page.javascriptDialogClosed": _dialog_closed,
-    "Page.javascriptDialogOpening": _dialog_opened,
+    "Page.javascriptDialogOpening": _dialog_opening,
     "Page.lifecycleEvent": _frame_lived,
     "Page.navigatedWithinDocument": _frame_moved,
     "Runtime.consoleAPICalled": _logged,

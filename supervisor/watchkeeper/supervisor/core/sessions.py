@@ -9,6 +9,7 @@ Source: https://chromedevtools.github.io/devtools-protocol/tot/Target/#method-se
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ..bridge import BridgeKind, debugger, xhr
 from .commands import Command, Prepare, SeedFrames, Send
 
 ATTACHABLE = ("page", "iframe")
@@ -86,7 +87,7 @@ def crashed(sessions: Sessions, session_id: str, is_crashed: bool) -> Sessions:
     return sessions if session is None else _put(sessions, replace(session, crashed=is_crashed))
 
 
-def prepare(session_id: str) -> tuple[Command, ...]:
+def prepare(session_id: str, bridge: BridgeKind, nonce: str) -> tuple[Command, ...]:
     """What a new session is asked, in one go.
 
     ``Page.enable`` comes first: only a session that had ``Page`` enabled when a dialog opened can answer it.
@@ -97,9 +98,28 @@ def prepare(session_id: str) -> tuple[Command, ...]:
         Send(session_id, "Runtime.enable"),
         Send(session_id, "Log.enable"),
         Send(session_id, "Target.setAutoAttach", AUTO_ATTACH),
+        *_bridged(session_id, bridge, nonce),
         Send(session_id, "Page.getFrameTree", tag=SeedFrames(session_id)),
         Send(session_id, "Runtime.runIfWaitingForDebugger"),
     )
+
+
+def _bridged(session_id: str, bridge: BridgeKind, nonce: str) -> tuple[Command, ...]:
+    """The bridge comes into every document that follows, and into those that are there already."""
+    inject = "Page.addScriptToEvaluateOnNewDocument"
+    match bridge:
+        case "debugger":
+            return (
+                Send(session_id, "Debugger.enable"),
+                Send(session_id, inject, {"source": debugger.SCRIPT, "runImmediately": True}),
+            )
+        case "xhr":
+            return (
+                Send(session_id, "Fetch.enable", {"patterns": xhr.PATTERNS}),
+                Send(session_id, inject, {"source": xhr.script(nonce), "runImmediately": True}),
+            )
+        case "never":
+            return ()
 
 
 def _put(sessions: Sessions, session: Session) -> Sessions:

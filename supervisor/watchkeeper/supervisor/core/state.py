@@ -7,9 +7,11 @@ whole, so any thread may read it.
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..bridge import BridgeKind
 from .console import Console
 from .dialogs import DialogPolicy, Dialogs
 from .frames import Frames
+from .held import Held
 from .sessions import Sessions
 from .targets import Targets
 
@@ -20,6 +22,9 @@ class Options:
 
     dialog_policy: DialogPolicy = "must_respond"
     dialog_timeout_s: float = 300.0
+    bridge: BridgeKind = "never"
+    nonce: str = ""
+    """What the XHR bridge's script proves itself with; letters and digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,4 +44,5 @@ class BrowserState:
     sessions: Sessions = field(default_factory=Sessions)
     frames: Frames = field(default_factory=Frames)
     dialogs: Dialogs = field(default_factory=Dialogs)
+    held: Held = field(default_factory=Held)
     console: Console = field(default_factory=Console)
