@@ -6,10 +6,12 @@ close, also when connecting to it fails. Neither key nor signed address appears 
 Source: https://docs.browserbase.com/reference/api (create a session, update a session)
 """
 
+import asyncio
 import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -67,7 +69,7 @@ async def connect_browserbase(
             "Browserbase needs a key, and none is set.", f"Set the environment variable {KEY} where the server starts."
         )
     api = Api(endpoint, key, endpoint.project_id or environment.get(PROJECT) or None)
-    session_id, connect_url = await api.create(timeout)
+    session_id, connect_url = await _created(api, timeout)
     transport: Transport | None = None
     try:
         transport = await WebSocketTransport.connect(connect_url, max(0.1, deadline - time.monotonic()))
@@ -75,6 +77,20 @@ async def connect_browserbase(
         return BrowserbaseSession(transport, product, session_id, api)
     except BaseException:
         await BrowserbaseSession(transport or _NoTransport(), "", session_id, api).close()
+        raise
+
+
+async def _created(api: "Api", timeout: float) -> tuple[str, str]:
+    """Create a session. Cancelled meanwhile, it is released as soon as its name is known: sessions cost money."""
+    creating = asyncio.create_task(api.create(timeout))
+    try:
+        return await asyncio.shield(creating)
+    except asyncio.CancelledError:
+        with CancelScope(shield=True), suppress(SupervisorError):
+            await asyncio.wait([creating], timeout=RELEASE_WITHIN_S)
+            if creating.done():
+                await api.release(creating.result()[0])
+        creating.cancel()
         raise
 
 
