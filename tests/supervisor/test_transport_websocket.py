@@ -128,6 +128,24 @@ async def test_a_browser_that_has_nothing_to_say_but_answers_pings_is_alive(
     await transport.close()
 
 
+async def test_a_browser_that_digests_a_long_request_is_alive(
+    cdp_server: FakeCdpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(websocket, "TICK_S", 0.02)
+    transport = await WebSocketTransport.connect(cdp_server.url, HANG)
+    await cdp_server.connected()
+    transport.send(json.dumps({"id": 1, "method": "X", "params": {"text": "x" * 100_000}}))
+    await receive(transport)
+    monkeypatch.setattr(websocket, "DIGESTS_PER_TICK", 1_000)
+    transport.send(json.dumps({"id": 2, "method": "X", "params": {"text": "x" * 10_000_000}}))
+    await receive(transport)  # it was taken; now the browser is busy with it
+    cdp_server.stall()
+    await asyncio.sleep(0.02 * websocket.DEAD_AFTER_TICKS * 3)
+    transport.send("{}")
+    monkeypatch.setattr(websocket, "DIGESTS_PER_TICK", 100_000_000)
+    assert "no answer to a ping" in await ended(transport)
+
+
 async def test_a_flood_that_nobody_takes_for_long_is_not_taken_for_death_and_nothing_of_it_is_lost(
     cdp_server: FakeCdpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
