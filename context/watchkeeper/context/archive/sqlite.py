@@ -274,8 +274,8 @@ class SqliteStore:
         finally:
             os.close(handle)
         with self._reading() as db:
-            db.execute("pragma auto_vacuum = incremental")  # only has an effect before the first table
-            db.execute("pragma journal_mode = wal")
+            if db.execute("pragma user_version").fetchone() == (0,):
+                db.execute("pragma auto_vacuum = incremental")  # only has an effect before the first table
         with self._writing() as db:
             (version,) = db.execute("pragma user_version").fetchone()
             if version > _VERSION:
@@ -283,9 +283,13 @@ class SqliteStore:
                     f"it was written by a newer version (format {version}, this one reads {_VERSION})"
                 )
             if version == 0:
+                if db.execute("select 1 from sqlite_schema limit 1").fetchone():
+                    raise sqlite3.DatabaseError("it is a database of another program")
                 for statement in _SCHEMA.split(";\n"):
                     db.execute(statement)
                 db.execute(f"pragma user_version = {_VERSION}")
+        with self._reading() as db:
+            db.execute("pragma journal_mode = wal")
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
