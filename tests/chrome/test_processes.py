@@ -185,6 +185,33 @@ async def test_however_our_process_ends_no_browser_process_survives_and_the_next
     await next_one.close()
 
 
+REAPER = """
+    import asyncio, ctypes, os, signal, sys
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: orphans come to us, as to process 1
+    from watchkeeper.supervisor.backends import LocalEndpoint, connect
+
+    async def main(how):
+        browser = await connect(LocalEndpoint(headless=True), timeout=30)
+        if how == "is killed":
+            os.kill(browser.process.pid, signal.SIGKILL)
+        await browser.close()
+        try:
+            print("a child is left:", os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT))
+        except ChildProcessError:
+            print("no children")
+
+    asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("how", ["is closed", "is killed"])
+async def test_where_orphans_come_to_us_no_zombie_is_left(how: str) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(REAPER), how]
+    reaper = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said, _ = await asyncio.wait_for(reaper.communicate(), HANG)
+    assert said.decode().strip() == "no children"
+
+
 async def test_the_profiles_of_living_owners_are_left_alone(browser: LocalBrowser) -> None:
     other = await connect_local(HEADLESS, HANG)
     assert browser.profile.path.exists()

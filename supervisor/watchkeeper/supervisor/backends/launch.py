@@ -25,9 +25,11 @@ QUIET = (
     "--disable-search-engine-choice-screen",
     "--disable-sync",
     "--metrics-recording-only",
+    # No crash reporter: it would be a process in a session of its own, which outlives a killed browser for a moment.
     "--disable-breakpad",
+    "--disable-crashpad-for-testing",
 )
-"""No greetings, no traffic of the browser's own, no crash reporter beside it."""
+"""No greetings, no traffic of the browser's own, no processes beside it."""
 
 PREDICTABLE = (
     # QUIC passes by proxies, ours that checks addresses included.

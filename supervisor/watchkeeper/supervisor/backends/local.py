@@ -29,6 +29,9 @@ NOTE_NO_SANDBOX = (
 )
 NOTE_SMALL_SHM = "/dev/shm is small here, so the browser keeps shared memory in the temporary folder, which is slower."
 
+ENDED_FROM_OUTSIDE = (0, -9, -15)
+"""Exit codes after which what the browser printed explains nothing: in order, SIGKILL, SIGTERM."""
+
 
 class LocalBrowser(Connected):
     """A browser of ours; ``close`` ends it, its helpers and its temporary profile."""
@@ -49,7 +52,7 @@ class LocalBrowser(Connected):
                 code = await self.process.wait()
         except TimeoutError:
             return ""
-        printed = failures.tail(self.process.printed) if code != 0 else ""
+        printed = "" if code in ENDED_FROM_OUTSIDE else failures.tail(self.process.printed)
         return f"the browser ended ({failures.ended(code)})" + (f"; it printed: {printed}" if printed else "")
 
     async def close(self) -> None:

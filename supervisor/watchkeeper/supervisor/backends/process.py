@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from anyio import to_thread
+
 from . import guard
 
 MOVE_PIPE = 'exec 3<&0 4>&1 </dev/null >/dev/null; exec "$@"'
@@ -28,6 +30,7 @@ PRINTED_CAP = 16 * 1024
 ENDS_BY_ITSELF_S = 2.0
 ENDS_WHEN_ASKED_S = 1.0
 HELPERS_END_S = 0.3
+REAP_POLL_S = 0.01
 
 
 class BrowserProcess:
@@ -129,18 +132,14 @@ class BrowserProcess:
 
     async def end(self) -> None:
         """End it and its helpers: wait, ask, kill; then reap. The caller has closed the pipe."""
-        for stop, patience in ((None, ENDS_BY_ITSELF_S), (signal.SIGTERM, ENDS_WHEN_ASKED_S), (None, 0.0)):
-            if stop is not None:
-                self._signal(stop)
-            if await self._ended_within(patience):
-                break
-        else:
-            self._kill_all()
-            await self._ended_within(ENDS_WHEN_ASKED_S)
+        if not await self._ended_within(ENDS_BY_ITSELF_S):
+            with suppress(ProcessLookupError):
+                self._process.terminate()
+            if not await self._ended_within(ENDS_WHEN_ASKED_S):
+                self._kill_all()
+                await self._ended_within(ENDS_WHEN_ASKED_S)
         await self._end_helpers()
-        if self._guardian is not None:
-            with suppress(OSError, subprocess.TimeoutExpired):
-                self._guardian.communicate(guard.OVER, timeout=1)
+        await to_thread.run_sync(self._release_guard)
 
     async def _listen(self) -> None:
         assert self._process.stderr is not None
@@ -157,9 +156,10 @@ class BrowserProcess:
             return False
         return True
 
-    def _signal(self, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError):
-            self._process.send_signal(number)
+    def _release_guard(self) -> None:
+        if self._guardian is not None:
+            with suppress(OSError, subprocess.TimeoutExpired):
+                self._guardian.communicate(guard.OVER, timeout=1)
 
     def _kill_all(self, *, leader_is_gone: bool = False) -> None:
         if sys.platform == "win32":
@@ -183,11 +183,18 @@ class BrowserProcess:
             await asyncio.wait([self._listener], timeout=HELPERS_END_S)
             self._listener.cancel()  # a process that left the group still holds the pipe
             await asyncio.gather(self._listener, return_exceptions=True)
-        if sys.platform != "win32":
-            # Where orphans come to us (process 1 of a container, a subreaper) we reap them; elsewhere init does.
-            with suppress(ChildProcessError):
-                while os.waitpid(-self.pid, os.WNOHANG)[0]:  # noqa: ASYNC222 -- WNOHANG
-                    pass
+        await self._reap_orphans()
+
+    async def _reap_orphans(self) -> None:
+        """Where orphans come to us (process 1 of a container, a subreaper) we reap them; elsewhere init does."""
+        if sys.platform == "win32":
+            return
+        turns = int(HELPERS_END_S / REAP_POLL_S)
+        with suppress(ChildProcessError):  # there are none, or no more
+            while turns > 0:
+                if os.waitpid(-self.pid, os.WNOHANG)[0] == 0:  # noqa: ASYNC222 -- WNOHANG
+                    turns -= 1
+                    await asyncio.sleep(REAP_POLL_S)
 
 
 def read_port_file(folder: Path) -> str | None:
