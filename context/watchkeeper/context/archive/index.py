@@ -165,7 +165,7 @@ def parse_query(text: str) -> Query:
     if not words and not pairs:
         words = found  # nothing but small words: better they than nothing
     quoted = [tuple(w.lower() for w in WORD.findall(q)) for q in _PHRASE.findall(text)]
-    phrases = [q for q in quoted if len(q) > 1] + list(pairwise(found))
+    phrases = [q for q in quoted if len(q) > 1] + [p for p in pairwise(found) if not _STOP.issuperset(p)]
     stems = [w[: len(w) - 2] for w in words if not w.isascii() and len(w) > 5]
     return Query(
         tuple(dict.fromkeys(words + pairs))[:_MAX_WORDS],

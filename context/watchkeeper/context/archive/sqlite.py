@@ -159,10 +159,10 @@ class SqliteStore:
                     return []
                 words = f"session : s{row[0]} AND {words}"
             rows = db.execute(
-                "select m.id, s.name, m.position, m.role, c.start, c.head, c.text, c.score from "
-                "(select message_id, start, head, text, -bm25(chunks, 1.0, 0.5, 1.0, 0.0) as score from chunks "
-                " where chunks match ? order by score desc limit ?) c "
-                "join messages m on m.id = c.message_id join sessions s on s.id = m.session_id order by c.score desc",
+                "select m.id, s.name, m.position, m.role, c.start, c.head, c.text, -c.rank from "
+                "(select message_id, start, head, text, rank from chunks where chunks match ? "
+                " and rank match 'bm25(1.0, 0.5, 1.0, 0.0)' order by rank limit ?) c "
+                "join messages m on m.id = c.message_id join sessions s on s.id = m.session_id order by c.rank",
                 (words, limit),
             ).fetchall()
         return [Candidate(*row) for row in rows]
