@@ -1,0 +1,32 @@
+"""Errors of acting on a page: they say what is in the way, and what would work."""
+
+from ..errors import SupervisorError
+
+
+class PageError(SupervisorError):
+    """An element, or a snapshot, that cannot be had or acted on."""
+
+    code = "page_error"
+
+
+class UnknownRef(PageError):
+    """No element has this ref any more, or never had. The message names the nearest one, where there is one."""
+
+    code = "unknown_ref"
+
+
+class NotInteractable(PageError):
+    """The element is there and cannot be acted on; ``reason`` is ``hidden``, ``disabled``, ``covered``, ``moving``,
+    ``outside``, ``readonly`` or ``wrong_kind``."""
+
+    code = "not_interactable"
+
+    def __init__(self, message: str, hint: str, *, reason: str) -> None:
+        super().__init__(message, hint)
+        self.reason = reason
+
+
+class UnknownCursor(PageError):
+    """The cursor or ``since`` names a snapshot that is not kept any more."""
+
+    code = "unknown_cursor"

@@ -1,0 +1,121 @@
+// What this world remembers of one document: element numbers (the `12` of ref `e12`), closed shadow roots.
+// Rules: a number is given once and never to another element; it holds its element weakly, so it dies with it.
+// Nothing here is visible to the page: its scripts live in another world.
+
+const elementByNumber = new Map(); // number -> WeakRef<Element>
+const numberByElement = new WeakMap();
+const closedRoots = new WeakMap(); // host -> ShadowRoot, told to us by the supervisor
+let nextNumber = 1;
+let hasClosedRoots = false;
+
+const reclaimed = new FinalizationRegistry((number) => elementByNumber.delete(number));
+
+function numberOf(element) {
+  let number = numberByElement.get(element);
+  if (number === undefined) {
+    number = nextNumber++;
+    numberByElement.set(element, number);
+    elementByNumber.set(number, new WeakRef(element));
+    reclaimed.register(element, number);
+  }
+  return number;
+}
+
+/** The number of an element that has one; 0 for another. */
+function knownNumber(element) {
+  return numberByElement.get(element) ?? 0;
+}
+
+/** The element of a number while it is in the document; otherwise null. */
+function elementOf(number) {
+  const element = elementByNumber.get(number)?.deref();
+  return element?.isConnected ? element : null;
+}
+
+/** Numbers below `base` belong to documents that this frame showed before. */
+function startNumbersAt(base) {
+  if (base > nextNumber) nextNumber = base;
+}
+
+function shadowOf(element) {
+  return element.shadowRoot ?? (hasClosedRoots ? (closedRoots.get(element) ?? null) : null);
+}
+
+function adoptClosedRoot(host, root) {
+  closedRoots.set(host, root);
+  hasClosedRoots = true;
+}
+
+/** Children as they are rendered: a host shows its shadow tree, a slot what is assigned to it. */
+function renderedChildren(node) {
+  if (node.nodeType === 1) {
+    const shadow = shadowOf(node);
+    if (shadow !== null) return shadow.childNodes;
+    if (node.localName === "slot") {
+      const assigned = node.assignedNodes();
+      if (assigned.length) return assigned;
+    }
+  }
+  return node.childNodes;
+}
+
+function renderedParent(element) {
+  if (element.assignedSlot) return element.assignedSlot;
+  const parent = element.parentNode;
+  return parent === null ? null : parent.nodeType === 11 ? (parent.host ?? null) : parent.nodeType === 1 ? parent : null;
+}
+
+/** The element that has the focus, looked up through shadow roots. */
+function focusedElement() {
+  let focused = document.activeElement;
+  for (let inner = focused; inner; inner = shadowOf(inner)?.activeElement ?? null) focused = inner;
+  return focused === document.body || focused === document.documentElement ? null : focused;
+}
+
+// --- closed shadow roots: a script cannot see them, the supervisor can. We name the elements worth asking about. ---
+
+const MAY_HOST = new Set(
+  "article aside blockquote body div footer h1 h2 h3 h4 h5 h6 header main nav p section span".split(" "),
+);
+const CANDIDATES_AT_ONCE = 2000;
+const ASKED_AGAIN_AT_ONCE = 24;
+const asked = new WeakSet();
+let candidates = [];
+let askedAgain = [];
+let rotation = 0;
+
+/** Called for every element of the tree: could a closed shadow root hide here? */
+function considerHost(element, name) {
+  if (element.firstChild === null ? !MAY_HOST.has(name) && !name.includes("-") : !name.includes("-")) return;
+  if (element.shadowRoot !== null || closedRoots.has(element)) return;
+  if (!asked.has(element)) candidates.push(element);
+  else if (element.firstChild === null) askedAgain.push(element);
+}
+
+/** An element outside the rendered tree although its parent is inside: the parent hosts a shadow tree. */
+function suspectHost(element) {
+  if (element && !closedRoots.has(element) && element.shadowRoot === null && !candidates.includes(element)) {
+    candidates.push(element);
+  }
+}
+
+/** New candidates all, and of those that had no root when they were last asked about, some in turn. */
+function chosenCandidates() {
+  const again = [];
+  for (let i = 0; i < Math.min(ASKED_AGAIN_AT_ONCE, askedAgain.length); i++) {
+    again.push(askedAgain[rotation++ % askedAgain.length]);
+  }
+  const chosen = candidates.slice(0, CANDIDATES_AT_ONCE).concat(again);
+  candidates = [];
+  askedAgain = [];
+  return chosen;
+}
+
+let offered = [];
+
+function takeCandidates() {
+  for (const element of offered) asked.add(element);
+  const taken = offered;
+  offered = [];
+  return taken;
+}
