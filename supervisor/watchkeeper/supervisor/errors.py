@@ -18,9 +18,10 @@ error about an endpoint shows its redacted form.
     └─ NavigationFailed, EvaluationFailed                     the page's side failed
 """
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from .core.view import Dialog
+if TYPE_CHECKING:
+    from .core.view import Dialog
 
 
 class SupervisorError(Exception):
@@ -138,7 +139,7 @@ class DialogOpened(CallInterrupted):
 
     code = "dialog_opened"
 
-    def __init__(self, message: str, hint: str, *, dialogs: tuple[Dialog, ...] = ()) -> None:
+    def __init__(self, message: str, hint: str, *, dialogs: "tuple[Dialog, ...]" = ()) -> None:
         super().__init__(message, hint)
         self.dialogs = dialogs
 

@@ -1,15 +1,13 @@
 """Where browsers come from: started here, attached to, or hosted.
 
 Rules: an endpoint says what the person wants; ``connect`` makes a browser of it that has answered, or raises an error
-that says which setting helps. Nobody but the modules here knows how a browser came to be.
+that says which setting helps. Nobody but the modules here knows how a browser came to be. What a kind of endpoint needs
+is imported when the first of its kind is connected to.
 """
 
-from .browserbase import connect_browserbase
-from .cdp import connect_cdp
 from .connected import Connected
 from .endpoint import BrowserbaseEndpoint, CdpEndpoint, Endpoint, LocalEndpoint
 from .find import Found, find_browser, find_browsers
-from .local import connect_local
 
 __all__ = [
     "BrowserbaseEndpoint",
@@ -31,8 +29,14 @@ async def connect(endpoint: Endpoint, *, timeout: float) -> Connected:
     """
     match endpoint:
         case LocalEndpoint():
+            from .local import connect_local
+
             return await connect_local(endpoint, timeout)
         case CdpEndpoint():
+            from .cdp import connect_cdp
+
             return await connect_cdp(endpoint, timeout)
         case BrowserbaseEndpoint():
+            from .browserbase import connect_browserbase
+
             return await connect_browserbase(endpoint, timeout)

@@ -4,11 +4,16 @@ Rules: ``close`` is bounded, may be called again, and is not stopped by cancella
 nobody ends.
 """
 
+from __future__ import annotations
+
 import asyncio
 import json
+from typing import TYPE_CHECKING
 
 from ..errors import EndpointUnreachable, TransportClosed
-from ..transport import Transport
+
+if TYPE_CHECKING:
+    from ..transport import Transport
 
 
 class Connected:
