@@ -25,11 +25,10 @@ QUIET = (
     "--disable-search-engine-choice-screen",
     "--disable-sync",
     "--metrics-recording-only",
-    # No crash reporter: it would be a process in a session of its own, which outlives a killed browser for a moment.
     "--disable-breakpad",
-    "--disable-crashpad-for-testing",
+    # Never --disable-crashpad-for-testing: with it Chromium 156 loses the renderer of every http page (ERR_ABORTED).
 )
-"""No greetings, no traffic of the browser's own, no processes beside it."""
+"""No greetings, no traffic of the browser's own, no crash reports."""
 
 PREDICTABLE = (
     # QUIC passes by proxies, ours that checks addresses included.
