@@ -17,6 +17,7 @@ from .core import fields
 from .core.state import BrowserState
 from .core.view import Dialog
 from .errors import CallTimeout, DialogOpened, NavigationFailed, SupervisorError
+from .interruption import dialog_opened
 
 if TYPE_CHECKING:
     from .supervisor import Supervisor
@@ -65,8 +66,6 @@ async def navigate(supervisor: Supervisor, page_id: str, url: str, timeout: floa
     ``Supervisor.call`` raises."""
     open_before = [d for d in supervisor.state.dialogs.pending if d.page_id == page_id]
     if open_before:
-        from .supervisor import dialog_opened
-
         raise dialog_opened("the navigation", supervisor.snapshot().pending_dialogs, sent=False)
     started = supervisor.browser.now()
     try:
@@ -156,13 +155,14 @@ async def _stop(supervisor: Supervisor, page_id: str) -> None:
 
 
 def _asked_to_stay(state: BrowserState, page_id: str, since: float) -> bool:
+    """Whether the page asked, and the answer was to stay; the closing event may still be on its way."""
     return any(
         d.type == "beforeunload"
         and d.page_id == page_id
-        and (d.closed_at or 0) >= since
+        and d.opened_at >= since
         and d.response is not None
         and not d.response.accept
-        for d in state.dialogs.recent
+        for d in (*state.dialogs.recent, *state.dialogs.pending)
     )
 
 

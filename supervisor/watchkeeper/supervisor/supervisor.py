@@ -21,12 +21,11 @@ from .core.methods import BROWSER_PROCESS
 from .core.reducer import next_deadline, step
 from .core.routing import Route, Unroutable, route
 from .core.state import BrowserState, Options
-from .core.view import Dialog, View, view
+from .core.view import View, view
 from .core.wire import Reply
 from .dialog_answer import DialogAnswer, chosen_dialog
 from .errors import (
     CallTimeout,
-    DialogOpened,
     EvaluationFailed,
     MethodRefused,
     NoPage,
@@ -37,6 +36,7 @@ from .errors import (
     UnknownTarget,
     UrlRefused,
 )
+from .interruption import dialog_opened
 from .navigation import Navigation, navigate
 from .options import SupervisorOptions, chosen_bridge
 
@@ -169,9 +169,14 @@ class Supervisor:
         found, timeout = self._past_dialogs(method, found, timeout)
         if found.needs_isolated_world:
             found = await self._in_isolated_world(found, timeout)
-        result = await self.browser.runner.call(
-            found.session_id, method, found.params, timeout=timeout, page_id=found.page_id
-        )
+        try:
+            result = await self.browser.runner.call(
+                found.session_id, method, found.params, timeout=timeout, page_id=found.page_id
+            )
+        except CallTimeout:
+            if found.page_id is not None and self._state.dialogs.pending:
+                raise dialog_opened(method, self.snapshot().pending_dialogs) from None
+            raise
         return self._own_part(method, result)
 
     async def evaluate(
@@ -301,9 +306,9 @@ class Supervisor:
         match command:
             case Send():
                 self._send(command)
-            case DialogInterrupts(target_id):
+            case DialogInterrupts(target_ids):
                 dialogs = self.snapshot().pending_dialogs
-                pending.interrupt(lambda c: c.page_id == target_id, lambda c: dialog_opened(c.method, dialogs))
+                pending.interrupt(lambda c: c.page_id in target_ids, lambda c: dialog_opened(c.method, dialogs))
             case CrashInterrupts(session_ids):
                 pending.interrupt(
                     lambda c: c.session_id in session_ids,
@@ -387,22 +392,25 @@ class Supervisor:
 
     def _past_dialogs(self, method: str, found: Route, timeout: float) -> tuple[Route, float]:
         """A command that would wait behind a dialog is not sent; beside a page that the debugger holds, most go on."""
-        open_here = self._state.dialogs.of_page(found.page_id) if found.page_id else ()
-        if not open_here or method in BROWSER_PROCESS or self._state.options.dialog_policy != "must_respond":
+        if found.page_id is None or method in BROWSER_PROCESS or self._state.options.dialog_policy != "must_respond":
             return found, timeout
+        related = self._state.targets.related(found.page_id)
         frames = self._state.frames.by_id
-        for dialog in open_here:
+        for dialog in self._state.dialogs.pending:
+            if dialog.page_id not in related:
+                continue
             holder = dialog.session_id or (frames[dialog.frame_id].session_id if dialog.frame_id in frames else None)
+            here = dialog.page_id == found.page_id
             blocked = dialog.via != "debugger" and holder in (None, found.session_id)
-            if blocked or method.startswith("Input."):
+            if here and (blocked or method.startswith("Input.")):
                 raise dialog_opened(method, self.snapshot().pending_dialogs, sent=False)
-            # Frames of other sessions answer, unless they share the process that waits, which nobody tells us.
-            timeout = timeout if dialog.via == "debugger" else min(timeout, BESIDE_DIALOG_TIMEOUT_S)
-        if found.params.get("awaitPromise") is True:
-            # No promise settles while a page is held, not even one made of a plain value.
-            return Route(
-                found.session_id, {**found.params, "awaitPromise": False}, found.page_id, found.frame_id
-            ), timeout
+            if dialog.via != "debugger" or not here:
+                # Other sessions answer, unless they share the process that waits, which nobody tells us.
+                timeout = min(timeout, BESIDE_DIALOG_TIMEOUT_S)
+            elif found.params.get("awaitPromise") is True:
+                # No promise settles while a page is held, not even one made of a plain value.
+                params = {**found.params, "awaitPromise": False}
+                found = Route(found.session_id, params, found.page_id, found.frame_id)
         return found, timeout
 
     async def _in_isolated_world(self, found: Route, timeout: float) -> Route:
@@ -429,13 +437,6 @@ class Supervisor:
     def _settled(state: BrowserState, target_id: str) -> bool | None:
         session = state.sessions.of_target(target_id)
         return True if session is not None and (session.prepared or session.stuck) else None
-
-
-def dialog_opened(method: str, dialogs: tuple[Dialog, ...], *, sent: bool = True) -> DialogOpened:
-    """The error of a call that a dialog ended, or that was not sent because of one."""
-    shown = ", ".join(f"{d.id} ({d.type})" for d in dialogs) or "a dialog"
-    what = f"ended {method}, which may have taken effect" if sent else f"is open, so {method} was not sent"
-    return DialogOpened(f"{shown} {what}.", "Answer it with browser_dialog.", dialogs=dialogs)
 
 
 def evaluated(result: Mapping[str, Any]) -> Any:

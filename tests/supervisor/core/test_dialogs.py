@@ -20,7 +20,7 @@ def test_a_dialog_that_opens_is_pending_and_ends_the_calls_of_its_tab() -> None:
     (dialog,) = view(state).pending_dialogs
     assert (dialog.id, dialog.type, dialog.message, dialog.default_prompt) == ("d-1", "prompt", "Name?", "x")
     assert (dialog.tab_id, dialog.frame_id, dialog.opened_at) == ("t1", PAGE, 1000.0)
-    assert commands == [DialogInterrupts(PAGE, "d-1")]
+    assert commands == [DialogInterrupts(frozenset({PAGE}), "d-1")]
 
 
 def test_an_answer_is_recorded_before_it_is_sent_and_is_never_called_remote() -> None:

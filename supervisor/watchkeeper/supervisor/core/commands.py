@@ -81,9 +81,9 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class DialogInterrupts:
-    """Calls of this tab that are in flight end now: a dialog opened that waits for an answer."""
+    """Calls of these tabs that are in flight end now: a dialog opened that waits for an answer."""
 
-    target_id: str
+    target_ids: frozenset[str]
     dialog_id: str
 
 

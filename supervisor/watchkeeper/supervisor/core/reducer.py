@@ -240,7 +240,7 @@ def _open(state: BrowserState, dialog: dialogs.Dialog) -> Step:
     known, dialog = dialogs.opened(state.dialogs, dialog)
     state = replace(state, dialogs=known)
     if state.options.dialog_policy == "must_respond":
-        return state, (DialogInterrupts(dialog.page_id, dialog.dialog_id),)
+        return state, (DialogInterrupts(state.targets.related(dialog.page_id), dialog.dialog_id),)
     accept = state.options.dialog_policy == "auto_accept"
     return _answer(
         state,

@@ -36,6 +36,20 @@ class Targets:
         """Look a page up by target id or tab id."""
         return self.pages.get(name) or next((page for page in self.pages.values() if page.tab_id == name), None)
 
+    def related(self, target_id: str) -> frozenset[str]:
+        """The tabs that opened each other, this one included: they may share a process, and then wait together."""
+        found = {target_id}
+        while True:
+            more = {
+                page.target_id
+                for page in self.pages.values()
+                if page.opener_id in found
+                or any(self.pages[t].opener_id == page.target_id for t in found & self.pages.keys())
+            } - found
+            if not more:
+                return frozenset(found)
+            found |= more
+
 
 def added(targets: Targets, info: Mapping[str, Any]) -> Targets:
     """A page target appeared, or is described anew."""
