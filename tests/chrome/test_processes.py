@@ -89,6 +89,27 @@ async def test_a_browser_that_started_has_answered_and_names_its_version(browser
     assert result["result"]["value"] == 42
 
 
+async def test_pages_of_every_kind_load(browser: LocalBrowser) -> None:
+    """A flag can break http alone: --disable-crashpad-for-testing does, in Chromium 156."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+        )
+        writer.close()
+
+    session = await open_page(browser)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        for url in (f"http://127.0.0.1:{port}/", "data:text/html,hello", f"http://localhost:{port}/"):
+            assert "errorText" not in await call(browser, "Page.navigate", {"url": url}, session)
+            expression = "new Promise(done => document.body ? done() : addEventListener('DOMContentLoaded', done))"
+            params = {"expression": f"{expression}.then(() => document.body.textContent)", "awaitPromise": True}
+            assert (await call(browser, "Runtime.evaluate", params, session))["result"]["value"] == "hello"
+
+
 async def test_the_temporary_profile_is_for_its_owner_alone(browser: LocalBrowser) -> None:
     assert browser.profile.path.stat().st_mode & 0o777 == 0o700
 

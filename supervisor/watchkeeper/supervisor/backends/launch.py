@@ -24,6 +24,7 @@ QUIET = (
     "--disable-default-apps",
     "--disable-search-engine-choice-screen",
     "--disable-sync",
+    "--hide-crash-restore-bubble",
     "--metrics-recording-only",
     "--disable-breakpad",
     # Never --disable-crashpad-for-testing: with it Chromium 156 loses the renderer of every http page (ERR_ABORTED).

@@ -189,12 +189,36 @@ class BrowserProcess:
         """Where orphans come to us (process 1 of a container, a subreaper) we reap them; elsewhere init does."""
         if sys.platform == "win32":
             return
-        turns = int(HELPERS_END_S / REAP_POLL_S)
-        with suppress(ChildProcessError):  # there are none, or no more
-            while turns > 0:
-                if os.waitpid(-self.pid, os.WNOHANG)[0] == 0:  # noqa: ASYNC222 -- WNOHANG
-                    turns -= 1
-                    await asyncio.sleep(REAP_POLL_S)
+        for _ in range(int(HELPERS_END_S / REAP_POLL_S)):
+            left = [_reap(child) for child in (-self.pid, *_crash_handlers())]
+            if not any(left):
+                return
+            await asyncio.sleep(REAP_POLL_S)
+
+
+def _reap(pid: int) -> bool:
+    """Collect an ended child, or all of a group (negative); whether there is one still."""
+    try:
+        while os.waitpid(pid, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _crash_handlers() -> list[int]:
+    """Children of ours that are Chromium's crash handlers.
+
+    They leave the browser's process group and end by themselves when it does. We start none, so one that is our child
+    is an orphan that came to us (of another browser perhaps, which lives: it is waited for in vain, and not for long).
+    """
+    found = []
+    for children in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):  # a thread or a child that just ended
+            for pid in children.read_text().split():
+                if "(chrome_crashpad" in Path(f"/proc/{pid}/stat").read_text():
+                    found.append(int(pid))
+    return found
 
 
 def read_port_file(folder: Path) -> str | None:
