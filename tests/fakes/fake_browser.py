@@ -20,6 +20,7 @@ class FakeBrowser(FakeCdpServer):
         self.on("Target.createTarget", self._create)
         self.on("Target.attachToTarget", self._attach)
         self.on("Target.closeTarget", {"success": True})
+        self.on("Target.getTargets", self._targets)
         self.on("Page.getFrameTree", self._tree)
         self.on("Runtime.enable", self._enable)
         self.on("Page.navigate", self._navigate)
@@ -32,6 +33,9 @@ class FakeBrowser(FakeCdpServer):
     async def _create(self, call: Call) -> dict[str, Any]:
         self.pages += 1
         return {"targetId": f"P{self.pages}"}
+
+    async def _targets(self, call: Call) -> dict[str, Any]:
+        return {"targetInfos": [{"targetId": f"P{n}", "type": "page"} for n in range(1, self.pages + 1)]}
 
     async def _attach(self, call: Call) -> dict[str, Any]:
         number = call.params["targetId"][1:]

@@ -40,9 +40,8 @@ async def browser() -> AsyncIterator[FakeBrowser]:
 @pytest.fixture
 async def registry() -> AsyncIterator[SupervisorRegistry]:
     made = SupervisorRegistry(options=SupervisorOptions(load_wait_s=5, refuse_url=refuse))
-    async with asyncio.timeout(GUARD_S):
-        yield made
-        await made.stop_all()
+    yield made
+    await made.stop_all()
 
 
 def refuse(url: str) -> str | None:
@@ -251,8 +250,33 @@ async def test_a_lost_connection_fails_every_call_at_once_and_the_next_start_con
     with pytest.raises(ConnectionLost) as raised:
         await supervisor.evaluate("1")
     assert "browser_navigate" in raised.value.hint
+    browser.on("Target.getTargets", {"targetInfos": [{"targetId": "P1", "type": "page"}]})
     again = await start(registry, browser)
-    assert again is not supervisor and await again.evaluate("1+1") == 2
+    assert again is supervisor, "the same browser: the same supervisor, with what it knows"
+    assert await again.evaluate("1+1") == 2
+    assert again.snapshot().connected and "is back" in again.notice
+    assert again.snapshot().recent_dialogs[-1].closed_by == "lost"
+
+
+async def test_tabs_that_are_gone_when_the_connection_is_back_are_told(
+    browser: FakeBrowser, registry: SupervisorRegistry
+) -> None:
+    supervisor = await start(registry, browser)
+    browser.on("Target.getTargets", {"targetInfos": [{"targetId": "OTHER", "type": "page"}]})
+    browser.drop()
+    await supervisor.wait_for(lambda view: not view.connected or None, 5)
+    assert await registry.get_or_start("task", CdpEndpoint(browser.url)) is supervisor
+    assert supervisor.snapshot().tabs == () and "1 tabs are gone" in supervisor.notice
+
+
+async def test_an_endpoint_that_is_gone_for_good_fails_in_time_and_is_named(registry: SupervisorRegistry) -> None:
+    made = SupervisorRegistry(options=SupervisorOptions(launch_timeout_s=1))
+    async with FakeBrowser() as browser:
+        supervisor = await start(made, browser)
+        endpoint = supervisor.endpoint
+    with pytest.raises(EndpointUnreachable):
+        await made.get_or_start("task", endpoint)
+    await made.stop_all()
 
 
 async def test_starting_is_idempotent_also_for_callers_at_once(

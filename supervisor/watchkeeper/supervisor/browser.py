@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from .backends import Connected, Endpoint
+from .backends import Connected, Endpoint, connect
 from .core import fields
 from .core.inputs import Event
 from .core.sessions import AUTO_ATTACH
@@ -21,6 +21,8 @@ from .runner import Runner
 
 COMMAND_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 3.0
+RECONNECT_DELAYS_S = (0.5, 1, 2, 4, 8, *[10] * 10)
+RECONNECT_TIMEOUT_S = 10.0
 
 
 class Task(Protocol):
@@ -32,6 +34,9 @@ class Task(Protocol):
 
     def connection_lost(self, reason: str) -> None: ...
 
+    def connection_back(self, target_ids: frozenset[str]) -> tuple[str, ...]:
+        """Gives the targets to attach again."""
+
 
 class Browser:
     """``isolated``: each task gets a browser context of its own."""
@@ -40,20 +45,94 @@ class Browser:
         self.endpoint = endpoint
         self.isolated = isolated
         self.product = connected.product
+        self.ended = ""
+        """How our browser ended, once that is known; empty while it runs."""
+        self.reconnects = 0
+        """How often the connection was lost and came back."""
         self._connected = connected
         self._tasks: list[Task] = []
         self._by_session: dict[str, Task] = {}
         self._by_target: dict[str, Task] = {}
         self._started_wall = time.time() - time.monotonic()
-        self.runner = Runner(connected.transport, self._on_event, self._on_lost)
-        self._reader: asyncio.Task[None] | None = None
+        self._closing = False
+        self._back = asyncio.Event()
+        self.runner = self._new_runner()
+        self._life: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begin reading, and watch for targets."""
-        self._reader = asyncio.create_task(self.runner.run(), name="watchkeeper-browser-reader")
+        self._life = asyncio.create_task(self._live(), name="watchkeeper-browser")
+        await self._watch()
+
+    async def _watch(self) -> None:
         await self.command("Target.setDiscoverTargets", {"discover": True})
         if self.isolated:
             await self.command("Target.setAutoAttach", AUTO_ATTACH)
+
+    async def _live(self) -> None:
+        """Read until the connection ends; then, where the browser is somebody else's, connect again."""
+        while True:
+            await self.runner.run()
+            if self._closing:
+                return
+            if self.owned:
+                self.ended = await self._connected.ending()
+                return
+            if not await self._reconnect():
+                self._back.set()
+                return
+
+    async def _reconnect(self) -> bool:
+        """To the same endpoint, after ever longer pauses; False when it was in vain for long enough."""
+        self._back.clear()
+        await self._connected.close()
+        for delay in RECONNECT_DELAYS_S:
+            await asyncio.sleep(delay)
+            try:
+                self._connected = await connect(self.endpoint, timeout=RECONNECT_TIMEOUT_S)
+            except SupervisorError:
+                continue
+            self.runner = self._new_runner()
+            reader = asyncio.create_task(self.runner.run(), name="watchkeeper-browser-reader")
+            try:
+                await self._restore()
+            except SupervisorError:
+                await self._connected.close()
+                await reader
+                continue
+            self.reconnects += 1
+            self._back.set()
+            await reader
+            return True
+        return False
+
+    async def _restore(self) -> None:
+        """Attach again to what the tasks had: pages survive a connection, sessions do not."""
+        await self._watch()
+        existing = fields.items(await self.command("Target.getTargets"), "targetInfos")
+        target_ids = frozenset(fields.text(info, "targetId") for info in existing)
+        for task in self._tasks:
+            for target_id in task.connection_back(target_ids):
+                self.adopt(target_id, task)
+                await self.attach(target_id)
+
+    async def attach(self, target_id: str) -> None:
+        """Attach to a target of a shared browser, where nothing is attached by itself."""
+        await self.command("Target.attachToTarget", {"targetId": target_id, "flatten": True})
+
+    async def back(self, timeout: float) -> bool:
+        """Wait until a lost connection is back; False where it is not in time, or will not be."""
+        if self.owned or self._life is None or self._life.done():
+            return self.lost is None
+        try:
+            async with asyncio.timeout(timeout):
+                await self._back.wait()
+        except TimeoutError:
+            return False
+        return self.lost is None
+
+    def _new_runner(self) -> Runner:
+        return Runner(self._connected.transport, self._on_event, self._on_lost)
 
     def now(self) -> float:
         """Seconds since the epoch, never running backwards."""
@@ -110,13 +189,13 @@ class Browser:
 
     async def close(self) -> None:
         """End the connection, and the browser when it is ours. Bounded, idempotent."""
+        self._closing = True
         if self.owned and self.lost is None:
             self.runner.send(None, "Browser.close", {}, lambda _: None, timeout=CLOSE_TIMEOUT_S)
         await self._connected.close()
-        if self._reader is not None:
-            self._reader.cancel()
-            await asyncio.gather(self._reader, return_exceptions=True)
-            self._reader = None
+        if self._life is not None:
+            self._life.cancel()
+            await asyncio.gather(self._life, return_exceptions=True)
         self.runner.end("closed by us")
 
     # --- events -------------------------------------------------------------------------------------------------------
@@ -193,6 +272,7 @@ class Browser:
     def _on_lost(self, reason: str) -> None:
         self._by_session.clear()
         self._by_target.clear()
+        self._back.clear()
         for task in self._tasks:
             task.connection_lost(reason)
 

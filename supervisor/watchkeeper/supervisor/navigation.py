@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Outcome = Literal["loaded", "loading", "waiting_for_dialog", "stayed", "download"]
 DESCRIBE_TIMEOUT_S = 2.0
 STOP_TIMEOUT_S = 2.0
+CLOSE_WAIT_S = 1.0
 _DESCRIBE = "[location.href, document.title, (performance.getEntriesByType('navigation')[0] || {}).responseStatus || 0]"
 NETWORK_ERRORS: Mapping[str, str] = {
     "net::ERR_NAME_NOT_RESOLVED": "there is no such host name",
@@ -85,6 +86,7 @@ async def navigate(supervisor: Supervisor, page_id: str, url: str, timeout: floa
         return Navigation("download", url, note="The address is a file to download; the page stays as it is.")
     if error:
         if error == "net::ERR_ABORTED" and _asked_to_stay(supervisor.state, page_id, started):
+            await _closed(supervisor, page_id)
             return Navigation("stayed", url, note="The page asked to stay (beforeunload) and was not left.")
         raise failed(url, error)
     outcome = await _loaded(supervisor, page_id, fields.text(reply, "loaderId"), timeout)
@@ -164,6 +166,14 @@ def _asked_to_stay(state: BrowserState, page_id: str, since: float) -> bool:
         and not d.response.accept
         for d in (*state.dialogs.recent, *state.dialogs.pending)
     )
+
+
+async def _closed(supervisor: Supervisor, page_id: str) -> None:
+    """Until the answered dialog is known to be over, so that the result does not list it as open."""
+    try:
+        await supervisor.wait_for_state(lambda state: None if state.dialogs.of_page(page_id) else True, CLOSE_WAIT_S)
+    except CallTimeout:
+        return  # it is shown as being answered
 
 
 def _url(supervisor: Supervisor, page_id: str) -> str:

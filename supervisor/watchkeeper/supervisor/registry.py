@@ -43,12 +43,16 @@ class SupervisorRegistry:
         """
         async with self._task_locks[task_id]:
             supervisor = self._supervisors.get(task_id)
-            if supervisor is not None and supervisor.endpoint == endpoint and supervisor.lost is None:
-                return supervisor
+            notice = ""
+            if supervisor is not None and supervisor.endpoint == endpoint:
+                if supervisor.lost is None or await supervisor.browser.back(self.options.launch_timeout_s):
+                    return supervisor
+                notice = _restarted(supervisor)
             if supervisor is not None:
                 await self._stop(task_id)
             browser = await self._browser(endpoint)
             supervisor = Supervisor(task_id, browser, self.options, dialog_policy)
+            supervisor.notice = notice
             await browser.add_task(supervisor)
             self._supervisors[task_id] = supervisor
             return supervisor
@@ -95,3 +99,12 @@ class SupervisorRegistry:
                 raise
             self._browsers[endpoint] = browser
             return browser
+
+
+def _restarted(before: Supervisor) -> str:
+    """What the next caller is told of a supervisor that had to be started anew."""
+    browser = before.browser
+    reason = browser.ended or browser.lost or "the connection ended"
+    if browser.owned:
+        return f"The browser was started again ({reason}): tabs, sign-ins and page state of before are gone."
+    return f"The connection was made anew ({reason}): the tabs of before are no longer followed."

@@ -16,7 +16,7 @@ from .core import dialogs as core_dialogs
 from .core import fields
 from .core.commands import Command, CrashInterrupts, DetachInterrupts, DialogInterrupts, Send, Tag
 from .core.dialogs import DialogPolicy
-from .core.inputs import Adopt, AnswerDialog, Disconnected, Event, Failed, Input, Replied, SelectTab, Tick
+from .core.inputs import Adopt, AnswerDialog, Disconnected, Event, Failed, Input, Reconnected, Replied, SelectTab, Tick
 from .core.methods import BROWSER_PROCESS
 from .core.reducer import next_deadline, step
 from .core.routing import Route, Unroutable, route
@@ -66,6 +66,8 @@ class Supervisor:
         self.endpoint = browser.endpoint
         self.options = options
         self.context_id: str | None = None
+        self.notice = ""
+        """What happened meanwhile that the next caller should be told; the one who tells it clears it."""
         core_options = Options(
             dialog_policy or options.dialog_policy,
             options.dialog_timeout_s,
@@ -218,7 +220,7 @@ class Supervisor:
         self.browser.adopt(target_id, self)
         self._apply(Adopt(target_id))
         if not self.browser.isolated:
-            await self.browser.command("Target.attachToTarget", {"targetId": target_id, "flatten": True})
+            await self.browser.attach(target_id)
         await self.wait_for_state(lambda state: self._settled(state, target_id), PREPARE_TIMEOUT_S)
         self._apply(SelectTab(target_id))
         return target_id
@@ -284,6 +286,17 @@ class Supervisor:
         if self._alarm is not None:
             self._alarm[1].cancel()
             self._alarm = None
+
+    def connection_back(self, target_ids: frozenset[str]) -> tuple[str, ...]:
+        """The connection is there again; gives the targets of this task that survived, to be attached again."""
+        before = len(self._state.targets.pages)
+        self._apply(Reconnected(target_ids))
+        left = tuple(self._state.targets.pages)
+        lost = before - len(left)
+        self.notice = "The connection to the browser was lost and is back" + (
+            f"; {lost} tabs are gone." if lost else "."
+        )
+        return left
 
     def _apply(self, happened: Input) -> None:
         """Step the core. Inputs that arise while it steps (a send that fails at once) wait their turn."""
@@ -374,7 +387,7 @@ class Supervisor:
 
     def _require_connection(self) -> None:
         if self.browser.lost is not None:
-            raise lost_error(self.browser.lost, self.browser.owned)
+            raise lost_error(self.browser.ended or self.browser.lost, self.browser.owned)
 
     def _clamped(self, timeout: float | None) -> float:
         low, high = TIMEOUT_RANGE_S

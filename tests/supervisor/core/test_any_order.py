@@ -88,7 +88,7 @@ SENSIBLE: st.SearchStrategy[Input] = st.one_of(
     st.builds(SelectTab, IDS),
     st.just(Tick()),
     st.builds(Disconnected, st.just("gone")),
-    st.just(Reconnected()),
+    st.builds(Reconnected, st.frozensets(IDS)),
 )
 POLICIES = st.sampled_from(["must_respond", "auto_accept", "auto_dismiss"])
 

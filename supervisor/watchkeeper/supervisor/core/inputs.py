@@ -74,7 +74,9 @@ class Disconnected:
 
 @dataclass(frozen=True, slots=True)
 class Reconnected:
-    """A new connection to the same browser; targets will be attached again."""
+    """A new connection to the same browser, with the targets that exist there; ours will be attached again."""
+
+    target_ids: frozenset[str]
 
 
 Input = Event | Replied | Failed | AnswerDialog | Adopt | SelectTab | Tick | Disconnected | Reconnected

@@ -63,7 +63,9 @@ def step(state: BrowserState, happened: Input, now: float) -> Step:
             return _watchdog(state, now)
         case Disconnected(reason):
             return _disconnected(state, reason, now)
-        case Reconnected():
+        case Reconnected(target_ids):
+            for gone in state.targets.pages.keys() - target_ids:
+                state = _page_gone(state, gone, now)
             return replace(state, connection=Connection("up", state.connection.generation + 1)), _NOTHING
 
 
