@@ -6,6 +6,8 @@
     ├── UnknownEngine        no engine of that name; the hint names where was searched
     ├── EngineFailed         an engine raised or gave back something that is no message list
     ├── SummarizerFailed     a summariser gave nothing usable; `kind` says why
+    ├── TranscriptError      a transcript that cannot be found, read or written (transcripts/model.py)
+    ├── ArchiveError         the archive cannot do what was asked (store.py)
     └── Cancelled            the caller asked to stop; nothing was changed
 
 Each says what happened (`message`), under a name programs can test (`code`), and what mends it (`hint`).

@@ -15,20 +15,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from watchkeeper.context.errors import ContextError
 
-class ArchiveError(Exception):
-    """The archive cannot do what was asked.
 
-    Attributes:
-        code: snake_case name of what happened.
-        hint: which argument or setting mends it.
-    """
+class ArchiveError(ContextError):
+    """The archive cannot do what was asked; `code` says what happened."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
+        super().__init__(message, hint, code=code)
 
 
 @dataclass(frozen=True)

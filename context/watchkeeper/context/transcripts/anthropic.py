@@ -14,7 +14,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .model import ORIGIN, Message
+from watchkeeper.context.core.messages import Message
+
+from .model import ORIGIN
 
 _CONVERTED = frozenset({"tool_use", "tool_result", "image"})
 

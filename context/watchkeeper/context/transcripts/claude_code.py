@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
+from watchkeeper.context.core.messages import Message
+
 from .anthropic import from_anthropic, to_anthropic
-from .model import ORIGIN, Message, Problem, TranscriptError
+from .model import ORIGIN, Problem, TranscriptError
 
 PREFIX = "claude-code:"
 _SPACE = UUID("6f8a1c52-4c1e-4f0a-9d57-2f0a3f6f3c1b")

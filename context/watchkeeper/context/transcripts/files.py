@@ -17,9 +17,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from watchkeeper.context.core.messages import Message
+
 from . import claude_code, reading
 from .anthropic import from_anthropic, is_anthropic, to_anthropic
-from .model import FORMS, ORIGIN, Form, Message, Problem, Transcript, TranscriptError, without_origin
+from .model import FORMS, Form, Problem, Transcript, TranscriptError, without_origin
 
 _PEEK = 64 * 1024
 _LINE_SUFFIXES = frozenset({".jsonl", ".ndjson"})
@@ -298,4 +300,4 @@ def _ignore(problem: Problem) -> None:
     """For a second look at lines whose problems were or will be told once."""
 
 
-__all__ = ["ORIGIN", "dump_transcript", "encode_transcript", "load_transcript", "read_transcript", "resolve_transcript"]
+__all__ = ["dump_transcript", "encode_transcript", "load_transcript", "read_transcript", "resolve_transcript"]

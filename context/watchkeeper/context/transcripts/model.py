@@ -13,25 +13,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-Message = dict[str, Any]
+from watchkeeper.context.core.messages import Message
+from watchkeeper.context.errors import ContextError
+
 Form = Literal["openai", "openai-jsonl", "anthropic", "claude-code"]
 FORMS: tuple[Form, ...] = get_args(Form)
 ORIGIN = "_origin"
 
 
-class TranscriptError(Exception):
-    """A transcript that cannot be found, read or written at all.
-
-    Attributes:
-        code: snake_case name of what happened.
-        hint: which argument or setting mends it.
-    """
+class TranscriptError(ContextError):
+    """A transcript that cannot be found, read or written at all; `code` says what happened."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
+        super().__init__(message, hint, code=code)
 
 
 @dataclass(frozen=True)
