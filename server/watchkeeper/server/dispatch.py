@@ -1,0 +1,174 @@
+"""A call of a tool, from its arguments to both forms of its result. Knows nothing of MCP's messages.
+
+Rules: arguments are checked before anything runs. Every call ends within its limit, and can be cancelled at any
+moment. Whatever goes wrong becomes a result with a code, a message and a hint; what nobody foresaw is logged under a
+number, and the client learns that number and no more. Results of browser tools begin with the dialogs that are open.
+"""
+
+import difflib
+import logging
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from . import render
+from .conversations import Conversations
+from .errors import ToolError, told
+from .settings import Settings
+from .tasks import Tasks
+from .tools import ALL_TOOLS
+from .tools.arguments import checked
+from .tools.spec import DEFAULT_TASK, Arguments, Call, Json, Progress, ToolResult, ToolSpec
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a caller gets: ``text`` and ``structured`` say the same."""
+
+    text: str
+    structured: Json
+    is_error: bool = False
+
+
+class UnknownTool(Exception):
+    """No tool of this name is offered; ``near`` is the nearest that is, or empty."""
+
+    def __init__(self, name: str, near: str) -> None:
+        super().__init__(f"Unknown tool: {name[:80]}" + (f". Did you mean {near}?" if near else ""))
+        self.near = near
+
+
+class Dispatcher:
+    """One for a server, whatever its transports."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        tasks: Tasks | None = None,
+        conversations: Conversations | None = None,
+        tools: tuple[ToolSpec, ...] = ALL_TOOLS,
+    ) -> None:
+        self.settings = settings
+        self.tasks = tasks or Tasks(settings)
+        self.conversations = conversations or Conversations(settings)
+        self._tools = tools
+        self._in_flight = 0
+        self._idle = anyio.Event()
+        self._draining = False
+
+    def offered(self) -> tuple[ToolSpec, ...]:
+        """The tools of the chosen toolsets that the backend can serve."""
+        capabilities = self.tasks.capabilities()
+        return tuple(
+            spec for spec in self._tools if spec.toolset in self.settings.server.toolsets and spec.needs <= capabilities
+        )
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None, principal: str, progress: Progress) -> Reply:
+        """Run a tool. Raises UnknownTool; everything else is in the reply."""
+        spec = next((spec for spec in self.offered() if spec.name == name), None)
+        if spec is None:
+            near = difflib.get_close_matches(name, [spec.name for spec in self.offered()], 1)
+            raise UnknownTool(name, near[0] if near else "")
+        self._in_flight += 1
+        started = time.monotonic()
+        reply: Reply | None = None
+        try:
+            reply = await self._run(spec, arguments, principal, progress)
+            return reply
+        finally:
+            outcome = "cancelled" if reply is None else "error" if reply.is_error else "ok"
+            log.info("%s %s in %.0f ms", name, outcome, (time.monotonic() - started) * 1000)
+            self._in_flight -= 1
+            if not self._in_flight:
+                self._idle.set()
+                self._idle = anyio.Event()
+
+    @property
+    def draining(self) -> bool:
+        return self._draining
+
+    def refuse_new(self) -> None:
+        """From here on calls are answered with ``shutting_down``; those that run go on."""
+        self._draining = True
+
+    async def idle(self) -> None:
+        """Wait until no call runs."""
+        while self._in_flight:
+            await self._idle.wait()
+
+    async def close(self) -> None:
+        await self.tasks.close()
+        await self.conversations.close()
+
+    async def _run(
+        self, spec: ToolSpec, arguments: Mapping[str, Any] | None, principal: str, progress: Progress
+    ) -> Reply:
+        task_id = DEFAULT_TASK
+        try:
+            if self._draining:
+                raise ToolError("shutting_down", "The server is shutting down.", "Connect again when it has restarted.")
+            given = checked(spec, arguments)
+            task_id = given.get("task_id", DEFAULT_TASK)
+            result = await self._limited(spec, given, principal, progress)
+        except ToolError as error:
+            return self._failed(spec, error, principal, task_id)
+        except Exception as error:  # noqa: BLE001 - the boundary: nothing a tool raises reaches the client unsaid
+            return self._failed(spec, told(error) or _unforeseen(spec, error), principal, task_id)
+        text, structured = self._with_dialogs(spec, result.text, result.structured, principal, task_id)
+        return Reply(text, structured)
+
+    async def _limited(self, spec: ToolSpec, given: Arguments, principal: str, progress: Progress) -> ToolResult:
+        call = Call(self.settings, self.tasks, self.conversations, principal, progress)
+        limit = spec.limit(given, self.settings)
+        task_id = given.get("task_id", DEFAULT_TASK)
+        if spec.browser:
+            self.tasks.begin(principal, task_id)
+        try:
+            with anyio.fail_after(limit) as scope:
+                return await spec.handler(call, given)
+        except TimeoutError:
+            if not scope.cancelled_caught:
+                raise
+            raise ToolError(
+                "timeout",
+                f"{spec.name} did not end within {limit:g} s and was stopped.",
+                "Take a browser_snapshot to see what is there." if spec.browser else "Try with less.",
+            ) from None
+        finally:
+            if spec.browser:
+                self.tasks.end(principal, task_id)
+
+    def _failed(self, spec: ToolSpec, error: ToolError, principal: str, task_id: str) -> Reply:
+        # What an error says of dialogs may be older than what is open now; the list of those stands first.
+        structured = {"error": {"code": error.code, "message": error.message, "hint": error.hint, **error.more}}
+        text = render.error(error.code, error.message, error.hint)
+        return Reply(*self._with_dialogs(spec, text, structured, principal, task_id), is_error=True)
+
+    def _with_dialogs(
+        self, spec: ToolSpec, text: str, structured: Json, principal: str, task_id: str
+    ) -> tuple[str, Json]:
+        supervisor = self.tasks.get(principal, task_id) if spec.browser else None
+        if supervisor is None:
+            return text, structured
+        view = supervisor.snapshot()
+        pending = [dialog.as_dict() for dialog in view.pending_dialogs]
+        if pending or "pending_dialogs" in structured:
+            structured = {"pending_dialogs": pending, **{k: v for k, v in structured.items() if k != "pending_dialogs"}}
+        return render.joined(render.open_dialogs(view.pending_dialogs, view.frames), text), structured
+
+
+def _unforeseen(spec: ToolSpec, error: Exception) -> ToolError:
+    number = secrets.token_hex(4)
+    log.error("internal error %s in %s", number, spec.name, exc_info=error)
+    return ToolError(
+        "internal_error",
+        f"{spec.name} failed for a reason that nobody foresaw. The server's log (stderr) has it under {number}.",
+        "This is a fault of Watchkeeper; try another way, and report it with that part of the log.",
+        id=number,
+    )

@@ -1,0 +1,30 @@
+"""Put the server together and run it."""
+
+import anyio
+
+from .app import make_server
+from .dispatch import Dispatcher
+from .lifetime import serve_until_ended
+from .settings import Settings
+
+
+async def serve(settings: Settings) -> None:
+    """Until the client or a signal ends it.
+
+    Raises: ToolError or SupervisorError where the settings cannot work.
+    """
+    dispatcher = Dispatcher(settings)
+    server = make_server(dispatcher)
+    limit = settings.server.max_message_mb << 20
+    if settings.server.transport == "http":
+        from .transports.http import serve_http
+
+        await serve_until_ended(dispatcher, lambda stop: serve_http(server, dispatcher, settings, stop))
+        return
+
+    async def over_stdio(stop: anyio.Event) -> None:
+        from .transports.stdio import serve_stdio
+
+        await serve_stdio(server, stop, max_message_bytes=limit)
+
+    await serve_until_ended(dispatcher, over_stdio)

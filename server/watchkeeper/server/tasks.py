@@ -1,0 +1,184 @@
+"""Tasks: which browser each works with, who may reach it, and when it ends.
+
+Rules: a task is named by its client; over HTTP with tokens each principal has names of its own, and cannot reach those
+of others. A task begins with ``browser_navigate``; it ends when it was idle for too long, or with the server. Only this
+module makes endpoints and options of the supervisor from settings.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+
+from .errors import ToolError
+from .settings import Settings
+from .url_policy import UrlPolicy
+
+if TYPE_CHECKING:
+    from watchkeeper.supervisor import DialogPolicy, Endpoint, Supervisor
+
+BROWSER_TOOLS = frozenset({"cdp", "dialogs"})
+IDLE_CHECK_S = 30.0
+
+
+class Registry(Protocol):
+    """What tasks need of ``SupervisorRegistry``."""
+
+    def get(self, task_id: str) -> "Supervisor | None": ...
+
+    async def get_or_start(
+        self, task_id: str, endpoint: "Endpoint", *, dialog_policy: "DialogPolicy | None" = None
+    ) -> "Supervisor": ...
+
+    async def stop(self, task_id: str) -> bool: ...
+
+    async def stop_all(self) -> None: ...
+
+
+class Tasks:
+    """``registry`` and ``clock`` are for tests; the real ones are made on first use."""
+
+    def __init__(
+        self, settings: Settings, registry: Registry | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.settings = settings
+        self.endpoint = endpoint(settings)
+        self._registry = registry
+        self._clock = clock
+        self._used: dict[str, float] = {}
+        self._busy: dict[str, int] = {}
+
+    def capabilities(self) -> frozenset[str]:
+        """What the backend can serve; without IO beyond looking for a browser's file."""
+        from watchkeeper.supervisor import LocalEndpoint, find_browser
+
+        local = isinstance(self.endpoint, LocalEndpoint)
+        if local and self.settings.browser.executable is None and find_browser() is None:
+            return frozenset()
+        return BROWSER_TOOLS
+
+    async def start(self, principal: str, task_id: str, dialog_policy: "DialogPolicy | None" = None) -> "Supervisor":
+        """The task's supervisor, started where there is none.
+
+        Raises: ToolError, and what starting a browser raises.
+        """
+        key = _key(principal, task_id)
+        running = self._running(key)
+        if running is None:
+            others = [name for name in self._used if name != key and self._running(name) is not None]
+            if len(others) >= self.settings.browser.max_tasks:
+                raise ToolError(
+                    "too_many_tasks",
+                    f"{len(others)} tasks are open, as many as browser.max_tasks allows.",
+                    "Use the task_id of one that is open, or wait until one has ended.",
+                )
+        elif dialog_policy is not None and running.state.options.dialog_policy != dialog_policy:
+            raise ToolError(
+                "policy_is_set",
+                f"Task {task_id!r} has the dialog policy {running.state.options.dialog_policy}, set when it started.",
+                "Leave dialog_policy out, or use another task_id.",
+            )
+        self._used[key] = self._clock()
+        return await self._made().get_or_start(key, self.endpoint, dialog_policy=dialog_policy)
+
+    def get(self, principal: str, task_id: str) -> "Supervisor | None":
+        """The task's supervisor, when it has one; using it keeps the task from ending."""
+        key = _key(principal, task_id)
+        found = self._running(key)
+        if found is not None:
+            self._used[key] = self._clock()
+        return found
+
+    def require(self, principal: str, task_id: str) -> "Supervisor":
+        """Raises ToolError ``no_task``."""
+        found = self.get(principal, task_id)
+        if found is None:
+            raise ToolError(
+                "no_task",
+                f"Task {task_id!r} has no browser yet (or it ended, being idle).",
+                "Call browser_navigate(url) first; it starts one.",
+            )
+        return found
+
+    def begin(self, principal: str, task_id: str) -> None:
+        """A call uses the task: it does not become idle."""
+        key = _key(principal, task_id)
+        self._busy[key] = self._busy.get(key, 0) + 1
+
+    def end(self, principal: str, task_id: str) -> None:
+        key = _key(principal, task_id)
+        self._busy[key] -= 1
+        if not self._busy[key]:
+            del self._busy[key]
+        if key in self._used:
+            self._used[key] = self._clock()
+
+    async def end_idle(self) -> None:
+        """Stop what was not used for too long."""
+        limit = self.settings.browser.idle_timeout_s
+        for key, used in list(self._used.items()):
+            if limit and key not in self._busy and self._clock() - used >= limit:
+                del self._used[key]
+                await self._made().stop(key)
+
+    async def watch_idle(self) -> None:
+        """Until cancelled."""
+        while True:
+            await anyio.sleep(IDLE_CHECK_S)
+            await self.end_idle()
+
+    async def close(self) -> None:
+        """End every task and every browser that was started."""
+        if self._registry is not None:
+            await self._registry.stop_all()
+        self._used.clear()
+
+    def _running(self, key: str) -> "Supervisor | None":
+        return None if self._registry is None else self._registry.get(key)
+
+    def _made(self) -> Registry:
+        if self._registry is None:
+            from watchkeeper.supervisor import SupervisorRegistry
+
+            self._registry = SupervisorRegistry(options=options(self.settings))
+        return self._registry
+
+
+def _key(principal: str, task_id: str) -> str:
+    # No principal has a slash in its name (see http.py), so no task id of one reads as another's.
+    return f"{principal}/{task_id}" if principal else task_id
+
+
+def endpoint(settings: Settings) -> "Endpoint":
+    """Raises InvalidArgument when ``browser.cdp_url`` cannot be an address."""
+    from watchkeeper.supervisor import CdpEndpoint, LocalEndpoint
+    from watchkeeper.supervisor.backends import BrowserbaseEndpoint
+
+    browser = settings.browser
+    if browser.backend == "browserbase":
+        return BrowserbaseEndpoint()
+    if browser.backend == "cdp" and not browser.cdp_url:
+        raise ToolError("invalid_setting", "browser.backend is cdp, and browser.cdp_url is not set.", "Set it.")
+    if browser.backend != "local" and browser.cdp_url:
+        return CdpEndpoint(browser.cdp_url)
+    extra = list(browser.extra_args)
+    extra += [f"--lang={browser.locale}"] if browser.locale else []
+    extra += ["--ignore-certificate-errors"] if browser.ignore_certificate_errors else []
+    return LocalEndpoint(browser.executable, browser.headless, browser.user_data_dir, tuple(extra), browser.proxy)
+
+
+def options(settings: Settings) -> Any:
+    """``SupervisorOptions``, with the one redaction filter and the rules for addresses."""
+    from watchkeeper.context.redact import redact
+    from watchkeeper.supervisor import SupervisorOptions
+
+    browser = settings.browser
+    return SupervisorOptions(
+        dialog_policy=browser.dialog_policy,
+        dialog_timeout_s=browser.dialog_timeout_s,
+        bridge=browser.bridge,
+        call_timeout_s=browser.call_timeout_s,
+        redact=redact,
+        refuse_url=UrlPolicy(settings),
+    )

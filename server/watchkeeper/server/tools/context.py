@@ -1,0 +1,5 @@
+"""The tool that compresses conversations."""
+
+from .spec import ToolSpec
+
+TOOLS: tuple[ToolSpec, ...] = ()
