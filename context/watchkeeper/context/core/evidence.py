@@ -12,6 +12,7 @@ Rules this module keeps:
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,10 +21,14 @@ from watchkeeper.context.core.lexicon import Lexicon, Term
 from watchkeeper.context.core.quotes import Quote, choose_quotes, typed_text
 from watchkeeper.context.core.source_lines import Part, Speaker, parts_of, pieces
 
-WORTH: dict[Speaker, float] = {"user": 4.0, "host": 0.7, "assistant": 3.0, "call": 3.0, "result": 1.0}
+WORTH: dict[Speaker, float] = {"user": 4.0, "host": 0.5, "assistant": 6.0, "call": 6.0, "result": 1.0}
 LINE_WORTH: dict[Speaker, float] = {"user": 1.4, "host": 0.8, "assistant": 1.4, "call": 1.2, "result": 1.0}
 QUOTES_SHARE = 0.35
 INDEX_SHARE = 0.12
+DILUTION = 0.1
+MIN_WORDS = 3
+MAX_UNIT = 160
+_WORD = re.compile(r"[^\W\d_]{4,}")
 TOPIC_SHARE = 0.65
 
 
@@ -131,7 +136,6 @@ def harvest(
     typed: list[tuple[int, str]] = []
     known: set[str] = set()
     total = max(1, len(messages))
-    previous = -1
     after_tool = False
     for part in parts_of(messages):
         speaker = part.speaker
@@ -142,44 +146,49 @@ def harvest(
             else:
                 speaker = "host"
         after_tool = speaker == "result"
-        recency = 0.5 + 1.5 * (part.index / total) ** 2
         here: set[Term] = set()
+        unit: list[str] = []
+        unit_terms: set[Term] = set()
+        words: set[str] = set()
         for piece in pieces(part.text):
             terms = lexicon.terms(piece)
             here |= terms
-            if terms and piece not in known and len(piece) > 7:
-                known.add(piece)
-                line = SourceLine(part.index, speaker, part.tool, piece)
-                candidates.append(_Candidate(line, terms, LINE_WORTH[speaker], estimate(piece) + 1.5))
-        lexicon.sight(here, WORTH[speaker] * recency)
-        previous = part.index
-    del previous
+            if not terms or piece in known:
+                continue
+            known.add(piece)
+            unit.append(piece)
+            unit_terms |= terms
+            longest = max((lexicon.texts[t] for t in terms if lexicon.kinds[t] is not None), key=len, default="")
+            words.update(_WORD.findall(piece.replace(longest, " ")))
+            if len(words) >= MIN_WORDS or sum(map(len, unit)) > MAX_UNIT:
+                text = "\n".join(unit)
+                candidates.append(
+                    _Candidate(SourceLine(part.index, speaker, part.tool, text), frozenset(unit_terms), LINE_WORTH[speaker], estimate(text) + 1.5)
+                )
+                unit, unit_terms, words = [], set(), set()
+        if unit:
+            text = "\n".join(unit)
+            candidates.append(
+                _Candidate(SourceLine(part.index, speaker, part.tool, text), frozenset(unit_terms), LINE_WORTH[speaker], estimate(text) + 1.5)
+            )
+        lexicon.sight(here, WORTH[speaker] / (1 + len(here)) ** DILUTION, part.index)
 
     covered: set[Term] = set()
     for part in parts_of(visible):
         for piece in pieces(part.text):
             covered |= lexicon.terms(piece)
-    weights = lexicon.weights()
     quotes, omitted = choose_quotes(typed, int(budget * QUOTES_SHARE * 3.6))
     quotes_text = render_quotes(quotes, omitted)
     for quote in quotes:
         for piece in pieces(quote.text):
             covered |= lexicon.terms(piece)
     room = budget - count(quotes_text) - 25
-    picked = _choose(candidates, weights, set(covered), room * (1 - INDEX_SHARE))
-    scale = 1.0
-    lines: tuple[SourceLine, ...] = ()
-    if picked:
-        text = render_evidence([c.line for c in picked])
-        scale = count(text) / max(1.0, sum(c.cost for c in picked))
-        picked = _choose(candidates, weights, set(covered), room * (1 - INDEX_SHARE) / scale)
-        while picked and (used := count(render_evidence(_ordered(picked)))) > room * (1 - INDEX_SHARE / 2):
-            del picked[int(len(picked) * 0.97 * room * (1 - INDEX_SHARE) / used) :]
-        lines = tuple(_ordered(picked))
-        room -= count(render_evidence(lines))
-    for candidate in picked:
-        covered |= candidate.terms
-    anchors = _index(lexicon, weights, covered, room, count)
+    weights = lexicon.weights(total + len(visible))
+    picks = _choose(candidates, lexicon, weights, covered, room * 1.6)
+    lines, anchors = _fit(picks, lexicon, room, count)
+    for line in lines:
+        for piece in line.text.split("\n"):
+            covered |= lexicon.terms(piece)
     anchor_terms = [t for t, kind in enumerate(lexicon.kinds) if kind is not None and lexicon.score[t] > 0]
     result = Harvest(
         tuple(quotes),
@@ -208,61 +217,94 @@ def estimate(text: str) -> float:
     return (len(text) - wide - other) / 3.4 + wide * 0.9 + other * 0.5
 
 
-def _ordered(picked: Sequence[_Candidate]) -> list[SourceLine]:
-    return [c.line for c in sorted(picked, key=lambda c: c.line.index)]
+_Pick = tuple[float, "_Candidate | Term"]
+BARE = 0.5
 
 
 def _choose(
-    candidates: Sequence[_Candidate], weights: Sequence[float], covered: set[Term], room: float
-) -> list[_Candidate]:
-    """Lazy greedy cover: the best line per token first, in the order chosen."""
-    heap = []
+    candidates: Sequence[_Candidate], lexicon: Lexicon, weights: Sequence[float], covered: set[Term], room: float
+) -> list[_Pick]:
+    """Lazy greedy cover, in the order chosen: units of source lines and bare anchors compete by worth per token.
+
+    A bare anchor is worth part of what a line is that shows it; a later line may still earn the rest.
+    """
+    left = list(weights)
+    for term in covered:
+        left[term] = 0.0
+    heap: list[tuple[float, int]] = []
     for number, c in enumerate(candidates):
-        value = sum(weights[t] for t in c.terms if t not in covered) * c.factor / c.cost
+        value = sum([left[t] for t in c.terms]) * c.factor / c.cost
         if value > 0:
             heap.append((-value, number))
+    bare: dict[int, float] = {}
+    for term, kind in enumerate(lexicon.kinds):
+        if kind is not None and left[term] > 0:
+            bare[term] = estimate(lexicon.texts[term]) * 1.2 + 1.5
+            heap.append((-BARE * left[term] / bare[term], -1 - term))
     heapq.heapify(heap)
-    picked: list[_Candidate] = []
-    while heap and room > 8:
+    picked: list[_Pick] = []
+    while heap and room > 4:
         value, number = heapq.heappop(heap)
+        if number < 0:
+            term = -1 - number
+            cost = bare[term]
+            if left[term] < weights[term] or cost > room:
+                continue
+            left[term] *= 1 - BARE
+            picked.append((cost, term))
+            room -= cost
+            continue
         c = candidates[number]
         if c.cost > room:
             continue
-        now = -sum(weights[t] for t in c.terms if t not in covered) * c.factor / c.cost
+        now = -sum([left[t] for t in c.terms]) * c.factor / c.cost
         if now > value + 1e-12:
             if now < 0:
                 heapq.heappush(heap, (now, number))
             continue
-        covered |= c.terms
-        picked.append(c)
+        for term in c.terms:
+            left[term] = 0.0
+        picked.append((c.cost, c))
         room -= c.cost
-    order = {id(c): n for n, c in enumerate(candidates)}
-    picked_in_source = sorted(picked, key=lambda c: order[id(c)])
-    del picked_in_source
     return picked
 
 
-def _index(
-    lexicon: Lexicon, weights: Sequence[float], covered: set[Term], room: float, count: Callable[[str], int]
-) -> dict[str, tuple[str, ...]]:
-    """The best anchors that nothing shows, by kind."""
-    left = [t for t, kind in enumerate(lexicon.kinds) if kind is not None and t not in covered and weights[t] > 0]
-    left.sort(key=lambda t: -weights[t])
-    out: dict[str, list[str]] = {}
-    used = 0.0
-    for term in left:
-        text = lexicon.texts[term]
-        cost = estimate(text) * 1.3 + 1.5
-        if used + cost > room - 10:
-            if room - used < 15:
+def _fit(
+    picks: Sequence[_Pick], lexicon: Lexicon, room: int, count: Callable[[str], int]
+) -> tuple[tuple[SourceLine, ...], dict[str, tuple[str, ...]]]:
+    """As many picks, in their order, as fit the room when rendered: the estimate is corrected by a few counts."""
+    best: tuple[tuple[SourceLine, ...], dict[str, tuple[str, ...]]] = ((), {})
+    scale, most = 1.0, 0
+    for _ in range(5):
+        used, end = 0.0, 0
+        for cost, _pick in picks:
+            if (used + cost) * scale > room:
                 break
-            continue
-        used += cost
-        out.setdefault(str(lexicon.kinds[term]), []).append(text)
-    index = {kind: tuple(texts) for kind, texts in out.items()}
-    while index and count(render_anchors(index)) > room:
-        index = {kind: texts[: int(len(texts) * 0.85)] for kind, texts in index.items() if len(texts) > 1}
-    return index
+            used += cost
+            end += 1
+        if end <= most:
+            break
+        lines, anchors = _arranged(picks[:end], lexicon)
+        size = count(render_evidence(lines)) + count(render_anchors(anchors))
+        if size <= room:
+            best, most = (lines, anchors), end
+            if size > room * 0.985:
+                break
+        scale = size / max(1.0, used) * (1.002 if size <= room else 1.006)
+    return best
+
+
+def _arranged(picks: Sequence[_Pick], lexicon: Lexicon) -> tuple[tuple[SourceLine, ...], dict[str, tuple[str, ...]]]:
+    chosen = [pick for _, pick in picks if isinstance(pick, _Candidate)]
+    chosen.sort(key=lambda c: c.line.index)
+    shown: set[Term] = set()
+    for c in chosen:
+        shown |= c.terms
+    anchors: dict[str, list[str]] = {}
+    for _, pick in picks:
+        if isinstance(pick, int) and pick not in shown:
+            anchors.setdefault(str(lexicon.kinds[pick]), []).append(lexicon.texts[pick])
+    return tuple(c.line for c in chosen), {kind: tuple(texts) for kind, texts in anchors.items()}
 
 
 __all__ = ["Coverage", "Harvest", "Part", "SourceLine", "harvest"]

@@ -22,9 +22,11 @@ _NON_LATIN = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]+")
 MAX_WORD = 40
 
 KIND_WEIGHT: dict[str, float] = {
-    "url": 1.0, "email": 1.2, "path": 1.5, "file": 1.3, "host": 0.8, "uuid": 1.0, "sha": 1.2, "ref": 1.3, "version": 0.8,
-    "date": 0.6, "money": 1.0, "number": 0.4, "id": 0.8, "symbol": 1.0, "quote": 0.6, "word": 0.22,
-}  # fmt: skip
+    "url": 0.7, "email": 1.0, "path": 2.0, "file": 1.5, "host": 0.8, "uuid": 0.8, "sha": 1.0, "ref": 1.2, "version": 0.7,
+    "date": 0.5, "money": 1.0, "number": 0.8, "id": 0.8, "symbol": 1.3, "quote": 0.6, "word": 0.05,
+}
+AGING = 0.75
+SHARPNESS = 1.0  # fmt: skip
 
 
 class Lexicon:
@@ -34,7 +36,7 @@ class Lexicon:
         self.texts: list[str] = []
         self.kinds: list[Kind | None] = []
         self.score: list[float] = []
-        self.seen_in: list[int] = []
+        self.last: list[int] = []
         self._numbers: dict[str, Term] = {}
         self._chunks: dict[str, tuple[Term, ...]] = {}
         self._lines: dict[str, frozenset[Term]] = {}
@@ -73,23 +75,22 @@ class Lexicon:
             self.texts.append(text)
             self.kinds.append(kind)
             self.score.append(0.0)
-            self.seen_in.append(0)
+            self.last.append(0)
         elif kind is not None and self.kinds[number] is None:
             self.kinds[number] = kind
         return number
 
-    def sight(self, terms: Iterable[Term], worth: float) -> None:
-        """Count a sighting of each term in one message."""
-        score, seen_in = self.score, self.seen_in
+    def sight(self, terms: Iterable[Term], worth: float, index: int) -> None:
+        """Count a sighting of each term in message `index`."""
+        score, last = self.score, self.last
         for term in terms:
             score[term] += worth
-            seen_in[term] += 1
+            last[term] = index
 
-    def weights(self) -> list[float]:
-        """The worth of every term: its kind's weight, falling with its rank among all terms."""
-        ranked = sorted(range(len(self.texts)), key=lambda t: -self.score[t] * KIND_WEIGHT[self.kinds[t] or "word"])
-        out = [0.0] * len(ranked)
-        for rank, term in enumerate(ranked):
-            if self.score[term] > 0:
-                out[term] = (0.25 if self.kinds[term] is None else 1.0) / (1 + rank) ** 0.35
-        return out
+    def weights(self, now: int) -> list[float]:
+        """The worth of every term to one who goes on at message `now`: who used it and how often, how lately, its kind."""
+        age = [0.0] + [n**-AGING for n in range(1, now + 1)]
+        kind_weight = [KIND_WEIGHT[kind or "word"] for kind in self.kinds]
+        return [
+            (score * age[now - last] * kind) ** SHARPNESS for score, last, kind in zip(self.score, self.last, kind_weight, strict=True)
+        ]
