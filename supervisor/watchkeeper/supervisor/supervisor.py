@@ -43,6 +43,7 @@ from .options import SupervisorOptions, chosen_bridge
 T = TypeVar("T")
 ANSWER_TIMEOUT_S = 5.0
 BARRIER_TIMEOUT_S = 0.5
+CONTEXT_TIMEOUT_S = 1.0
 BESIDE_DIALOG_TIMEOUT_S = 3.0
 PREPARE_TIMEOUT_S = 10.0
 TIMEOUT_RANGE_S = (0.1, 300.0)
@@ -167,6 +168,8 @@ class Supervisor:
             if isinstance(routed, Unroutable):
                 raise _ERRORS[routed.kind](routed.message, routed.hint)
             found = routed
+        if found.needs_isolated_world:
+            found = await self._with_context(method, found, params or {})
         self._check_urls(method, found.params)
         found, timeout = self._past_dialogs(method, found, timeout)
         if found.needs_isolated_world:
@@ -425,6 +428,19 @@ class Supervisor:
                 params = {**found.params, "awaitPromise": False}
                 found = Route(found.session_id, params, found.page_id, found.frame_id)
         return found, timeout
+
+    async def _with_context(self, method: str, found: Route, params: Mapping[str, Any]) -> Route:
+        """A frame that has just come, or has just been navigated, is given a moment until its context is known."""
+        frame_id = found.frame_id
+
+        def known(state: BrowserState) -> Route | None:
+            again = route(state, method, params, frame_id=frame_id, context_id=self.context_id)
+            return again if isinstance(again, Route) and not again.needs_isolated_world else None
+
+        try:
+            return await self.wait_for_state(known, CONTEXT_TIMEOUT_S)
+        except CallTimeout:
+            return found
 
     async def _in_isolated_world(self, found: Route, timeout: float) -> Route:
         """A frame whose own context we do not know still runs our script, in a world of its own."""

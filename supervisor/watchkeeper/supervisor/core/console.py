@@ -40,67 +40,53 @@ class Console:
     others_dropped: int = 0
 
 
-def logged(console: Console, params: Mapping[str, Any], target_id: str, now: float) -> Console:
+def logged(params: Mapping[str, Any], target_id: str, now: float) -> ConsoleEntry:
     """``Runtime.consoleAPICalled``"""
     arguments = fields.items(params, "args")
     parts = [_shown(argument) for argument in arguments[:ARGUMENTS_CAP]]
     frame = next(iter(fields.items(fields.mapping(params, "stackTrace"), "callFrames")), {})
-    entry = ConsoleEntry(
+    return ConsoleEntry(
         fields.text(params, "type"),
         " ".join(parts)[:TEXT_CAP],
         fields.text(frame, "url")[:TEXT_CAP],
         fields.integer(frame, "lineNumber") + 1 if frame else 0,
-        now,
+        _at(params, now),
         target_id,
     )
-    return _put(console, entry)
 
 
-def thrown(console: Console, params: Mapping[str, Any], target_id: str, now: float) -> Console:
+def thrown(params: Mapping[str, Any], target_id: str, now: float) -> ConsoleEntry:
     """``Runtime.exceptionThrown``"""
     details = fields.mapping(params, "exceptionDetails")
     exception = fields.mapping(details, "exception")
     described = fields.text(exception, "description") or _shown(exception)
-    text = described or fields.text(details, "text")
-    entry = ConsoleEntry(
+    return ConsoleEntry(
         "error",
-        text[:TEXT_CAP],
+        (described or fields.text(details, "text"))[:TEXT_CAP],
         fields.text(details, "url")[:TEXT_CAP],
         fields.integer(details, "lineNumber") + 1,
-        now,
+        _at(params, now),
         target_id,
     )
-    return _put(console, entry)
 
 
-def noted(console: Console, params: Mapping[str, Any], target_id: str, now: float) -> Console:
+def noted(params: Mapping[str, Any], target_id: str, now: float) -> ConsoleEntry:
     """``Log.entryAdded``: what the browser itself says of a page (failed loads, violations, interventions)."""
     entry = fields.mapping(params, "entry")
-    return _put(
-        console,
-        ConsoleEntry(
-            fields.text(entry, "level"),
-            fields.text(entry, "text")[:TEXT_CAP],
-            fields.text(entry, "url")[:TEXT_CAP],
-            fields.integer(entry, "lineNumber") + 1 if "lineNumber" in entry else 0,
-            now,
-            target_id,
-        ),
+    return ConsoleEntry(
+        fields.text(entry, "level"),
+        fields.text(entry, "text")[:TEXT_CAP],
+        fields.text(entry, "url")[:TEXT_CAP],
+        fields.integer(entry, "lineNumber") + 1 if "lineNumber" in entry else 0,
+        _at(entry, now),
+        target_id,
     )
 
 
-def _shown(argument: Mapping[str, Any]) -> str:
-    """A remote object in a few words: its value, or how the browser describes it."""
-    for key in ("value", "unserializableValue", "description", "type"):
-        value = argument.get(key)
-        if isinstance(value, str):
-            return value[:TEXT_CAP]
-        if value is not None and key == "value":
-            return str(value)[:TEXT_CAP]
-    return ""
-
-
-def _put(console: Console, entry: ConsoleEntry) -> Console:
+def put(console: Console, entry: ConsoleEntry, *, may_repeat: bool = False) -> Console:
+    """Add an entry to its ring. ``may_repeat``: the browser repeats what it said before; known entries are left out."""
+    if may_repeat and (entry in console.errors or entry in console.others):
+        return console
     if entry.level in _ERROR_LEVELS:
         full = len(console.errors) >= ERRORS
         return replace(
@@ -112,3 +98,20 @@ def _put(console: Console, entry: ConsoleEntry) -> Console:
     return replace(
         console, others=(*console.others[-OTHERS + 1 :], entry), others_dropped=console.others_dropped + full
     )
+
+
+def _at(params: Mapping[str, Any], now: float) -> float:
+    """When it was said: the browser's own time, in seconds; ours, where it gives none that can be."""
+    value = params.get("timestamp")
+    return value / 1000 if isinstance(value, int | float) and 0 < value < 1e14 else now
+
+
+def _shown(argument: Mapping[str, Any]) -> str:
+    """A remote object in a few words: its value, or how the browser describes it."""
+    for key in ("value", "unserializableValue", "description", "type"):
+        value = argument.get(key)
+        if isinstance(value, str):
+            return value[:TEXT_CAP]
+        if value is not None and key == "value":
+            return str(value)[:TEXT_CAP]
+    return ""

@@ -128,7 +128,11 @@ def navigated(frames: Frames, session_id: str, page_id: str, params: Mapping[str
         return frames
     known = frames.by_id.get(frame_id)
     if known is not None and known.loader_id != fields.text(described, "loaderId"):
-        frames = _drop(frames, _below(frames, frame_id))
+        gone = _below(frames, frame_id)
+        if fields.text(params, "type") == "BackForwardCacheRestore":
+            # Frames of other processes that came back with the page were attached before this event.
+            gone = {f for f in gone if frames.by_id[f].session_id == session_id}
+        frames = _drop(frames, gone)
     return _described(frames, session_id, page_id, described)
 
 

@@ -373,16 +373,15 @@ def _watchdog(state: BrowserState, now: float) -> Step:
 # --- console ----------------------------------------------------------------------------------------------------------
 
 
-def _logged(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    return replace(state, console=console.logged(state.console, params, session.page_id, now)), _NOTHING
+def _console_event(
+    read: Callable[[Mapping[str, Any], str, float], console.ConsoleEntry],
+) -> Callable[[BrowserState, Session, Mapping[str, Any], float], Step]:
+    def handle(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
+        entry = read(params, session.page_id, now)
+        known = console.put(state.console, entry, may_repeat=session.replaying)
+        return (state if known is state.console else replace(state, console=known)), _NOTHING
 
-
-def _thrown(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    return replace(state, console=console.thrown(state.console, params, session.page_id, now)), _NOTHING
-
-
-def _noted(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    return replace(state, console=console.noted(state.console, params, session.page_id, now)), _NOTHING
+    return handle
 
 
 # --- replies and the connection ---------------------------------------------------------------------------------------
@@ -397,6 +396,8 @@ def _replied(state: BrowserState, reply: Replied, now: float) -> Step:
             tree = fields.mapping(reply.result, "frameTree")
             known = frames.reconciled(state.frames, session_id, session.page_id, tree)
             return replace(state, frames=known), _NOTHING
+        case Prepare(session_id, "Log.enable"):
+            return replace(state, sessions=sessions.caught_up(state.sessions, session_id)), _NOTHING
         case Prepare(session_id, _):
             return replace(state, sessions=sessions.prepared(state.sessions, session_id)), _NOTHING
         case DeliverAnswer(dialog_id):
@@ -466,7 +467,7 @@ _SESSION_EVENTS: Mapping[str, Callable[[BrowserState, Session, Mapping[str, Any]
     "Debugger.scriptParsed": _script_parsed,
     "Fetch.requestPaused": _request_paused,
     "Inspector.targetCrashed": _crashed,
-    "Log.entryAdded": _noted,
+    "Log.entryAdded": _console_event(console.noted),
     "Page.frameAttached": _frame_attached,
     "Page.frameDetached": _frame_detached,
     "Page.frameNavigated": _frame_navigated,
@@ -474,8 +475,8 @@ _SESSION_EVENTS: Mapping[str, Callable[[BrowserState, Session, Mapping[str, Any]
     "Page.javascriptDialogOpening": _dialog_opening,
     "Page.lifecycleEvent": _frame_lived,
     "Page.navigatedWithinDocument": _frame_moved,
-    "Runtime.consoleAPICalled": _logged,
-    "Runtime.exceptionThrown": _thrown,
+    "Runtime.consoleAPICalled": _console_event(console.logged),
+    "Runtime.exceptionThrown": _console_event(console.thrown),
     "Runtime.executionContextCreated": _context_created,
     "Runtime.executionContextDestroyed": _context_destroyed,
     "Runtime.executionContextsCleared": _contexts_cleared,

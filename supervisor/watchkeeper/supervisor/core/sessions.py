@@ -35,6 +35,8 @@ class Session:
     """Page is enabled: dialogs that open from now on reach us."""
     stuck: bool = False
     """It did not answer while it was prepared: most likely a dialog was open before we came."""
+    replaying: bool = True
+    """Until ``Log.enable`` is answered the browser repeats what was logged before we came."""
     crashed: bool = False
 
 
@@ -77,6 +79,11 @@ def prepared(sessions: Sessions, session_id: str) -> Sessions:
     return sessions if session is None else _put(sessions, replace(session, prepared=True, stuck=False))
 
 
+def caught_up(sessions: Sessions, session_id: str) -> Sessions:
+    session = sessions.by_id.get(session_id)
+    return sessions if session is None else _put(sessions, replace(session, replaying=False))
+
+
 def stuck(sessions: Sessions, session_id: str) -> Sessions:
     session = sessions.by_id.get(session_id)
     return sessions if session is None else _put(sessions, replace(session, stuck=True))
@@ -96,7 +103,7 @@ def prepare(session_id: str, bridge: BridgeKind, nonce: str) -> tuple[Command, .
         Send(session_id, "Page.enable", tag=Prepare(session_id, "Page.enable")),
         Send(session_id, "Page.setLifecycleEventsEnabled", {"enabled": True}),
         Send(session_id, "Runtime.enable"),
-        Send(session_id, "Log.enable"),
+        Send(session_id, "Log.enable", tag=Prepare(session_id, "Log.enable")),
         Send(session_id, "Target.setAutoAttach", AUTO_ATTACH),
         *_bridged(session_id, bridge, nonce),
         Send(session_id, "Page.getFrameTree", tag=SeedFrames(session_id)),
