@@ -148,6 +148,10 @@ class SearchStore(Protocol):
 
     def sessions(self) -> list[Session]: ...
 
+    def rename(self, session: str, to: str) -> bool:
+        """Give a conversation another name; False, and nothing changed, if it is not there or the other name is taken."""
+        ...
+
     def forget(self, session: str) -> int:
         """Delete a conversation, its nodes and its part of the index; returns how many messages went."""
         ...

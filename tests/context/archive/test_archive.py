@@ -238,6 +238,17 @@ def test_deletion_takes_messages_nodes_and_index_and_leaves_the_rest(archive):
     assert archive.handles("s")[0] != handle
 
 
+def test_a_conversation_can_be_renamed_but_not_over_another(archive):
+    archive.record("s", TALK[:2])
+    archive.record("t", TALK[:1])
+    handle = archive.handles("s")[1]
+    assert archive.store.rename("s", "u")
+    assert not archive.store.rename("u", "t")
+    assert not archive.store.rename("nobody", "v")
+    assert archive.describe(handle)["session"] == "u"
+    assert archive.search("login", session="u").hits[0].handle == handle
+
+
 def test_retention_drops_the_old_by_age_and_then_the_oldest_by_size(archive, clock):
     for name in ["first", "second", "third"]:
         clock.now += 86_400

@@ -209,6 +209,15 @@ class PostgresStore:
             ).fetchall()
         return [Session(row[0], row[1], int(row[2]), row[3], row[4]) for row in rows]
 
+    def rename(self, session: str, to: str) -> bool:
+        """See `SearchStore.rename`."""
+        try:
+            with self._transaction() as db:
+                changed = db.execute("update watchkeeper.sessions set name = %s where name = %s", (to, session))
+                return changed.rowcount > 0
+        except psycopg.errors.UniqueViolation:
+            return False
+
     def forget(self, session: str) -> int:
         """See `SearchStore.forget`."""
         with self._transaction() as db:

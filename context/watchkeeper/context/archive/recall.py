@@ -98,8 +98,9 @@ class Archive:
         """Archive what is new of a conversation; returns the position of each message in it.
 
         Raises:
-            ArchiveError: `not_json`: a message holds something that JSON cannot say; nothing was archived.
+            ArchiveError: `not_json`: a message holds something that JSON cannot say; `bad_session`. Nothing was archived.
         """
+        _check_name(session)
         heads: dict[str, str] = {}
         originals = []
         for at, message in enumerate(messages):
@@ -117,6 +118,7 @@ class Archive:
 
         `call` is what produced it, in one line; it is searchable.
         """
+        _check_name(session)
         message: dict[str, Any] = {"role": "tool", "tool_call_id": "", "content": text}
         if call:
             message["call"] = call
@@ -344,6 +346,13 @@ class _Covering:
         return None
 
 
+def _check_name(session: str) -> None:
+    if not 0 < len(session) <= 200 or not session.isprintable():
+        raise ArchiveError(
+            "bad_session", f"{session[:40]!r} cannot name a conversation", "use 1 to 200 printable characters"
+        )
+
+
 def _original(message: Mapping[str, Any], heads: Mapping[str, str], at: int) -> Original:
     plain = {k: v for k, v in message.items() if k != _PRIVATE} if _PRIVATE in message else message
     try:
@@ -357,7 +366,8 @@ def _original(message: Mapping[str, Any], heads: Mapping[str, str], at: int) -> 
         ) from error
     canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(canonical.encode()).hexdigest()[:32]
-    return Original(str(plain.get("role", "")), body, digest, chunks_of(plain, heads))
+    role = str(plain.get("role", ""))[:40].encode("ascii", "replace").decode().replace("\x00", "?")
+    return Original(role, body, digest, chunks_of(plain, heads))
 
 
 def _align(digests: Sequence[str], held: Sequence[str]) -> list[int | None]:

@@ -176,6 +176,11 @@ class SqliteStore:
             ).fetchall()
         return [Session(*row) for row in rows]
 
+    def rename(self, session: str, to: str) -> bool:
+        """See `SearchStore.rename`."""
+        with self._writing() as db:
+            return db.execute("update or ignore sessions set name = ? where name = ?", (to, session)).rowcount > 0
+
     def forget(self, session: str) -> int:
         """See `SearchStore.forget`."""
         with self._writing() as db:
