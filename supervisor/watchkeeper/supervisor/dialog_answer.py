@@ -3,14 +3,28 @@
 Rules: everything is checked before anything is recorded or sent; each refusal says what would work.
 """
 
+from __future__ import annotations
+
+import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .core.dialogs import MESSAGE_CAP, Dialogs
 from .core.dialogs import Dialog as DialogState
-from .core.view import Dialog
-from .errors import AmbiguousDialog, BadPromptText, DialogBeingAnswered, NoDialogOpen, UnknownDialog
+from .core.view import Dialog, Tab
+from .errors import (
+    AmbiguousDialog,
+    BadPromptText,
+    CallTimeout,
+    DialogBeingAnswered,
+    NoDialogOpen,
+    UnknownDialog,
+)
 
+if TYPE_CHECKING:
+    from .supervisor import Supervisor
+
+FREE_TIMEOUT_S = 5.0
 Action = Literal["accept", "dismiss"]
 
 
@@ -23,7 +37,7 @@ class DialogAnswer:
     note: str
 
     @classmethod
-    def of(cls, dialog: Dialog | None, action: Action, text: str | None) -> "DialogAnswer":
+    def of(cls, dialog: Dialog | None, action: Action, text: str | None) -> DialogAnswer:
         """What became of an answer, from what is known of the dialog now."""
         if dialog is None or dialog.closed_at is None:
             return cls(
@@ -121,3 +135,30 @@ def _open_now(dialogs: Dialogs) -> str:
     if not dialogs.pending:
         return "No dialog is open now."
     return "Open now: " + ", ".join(f"{d.dialog_id} ({d.type})" for d in dialogs.pending) + "."
+
+
+async def free_tab(supervisor: Supervisor, tab: Tab, action: Action) -> DialogAnswer:
+    """End a dialog that nobody can answer: one that was open before we came, so that no session of ours owns it.
+
+    A navigation to the page's own address with another fragment makes the dialog return false, and the page keeps its
+    state. The address is put back afterwards. ``accept`` is not possible.
+    """
+    if action == "accept":
+        raise NoDialogOpen(
+            f"Tab {tab.tab_id} does not answer, most likely because of a dialog that was open before it was attached. "
+            "Such a dialog can only be dismissed.",
+            "Call browser_dialog with action 'dismiss': the dialog returns false, and the page keeps its state.",
+        )
+    separator = "&" if "#" in tab.url else "#"
+    await supervisor.call("Page.navigate", {"url": f"{tab.url}{separator}watchkeeper"}, target_id=tab.target_id)
+
+    def answers(view: Any) -> bool | None:
+        return None if any(t.stuck for t in view.tabs if t.tab_id == tab.tab_id) else True
+
+    try:
+        await supervisor.wait_for(answers, FREE_TIMEOUT_S)
+    except CallTimeout:
+        return DialogAnswer(None, False, f"Tab {tab.tab_id} still does not answer: open an address in it, or close it.")
+    restore = f"history.replaceState(history.state, '', {json.dumps(tab.url)})"
+    await supervisor.call("Runtime.evaluate", {"expression": restore}, target_id=tab.target_id)
+    return DialogAnswer(None, True, f"Tab {tab.tab_id} was freed: the dialog that held it returned false.")

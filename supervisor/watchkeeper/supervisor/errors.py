@@ -10,7 +10,7 @@ error about an endpoint shows its redacted form.
     ├─ ConnectionLost, TargetCrashed, TargetClosed, NoPage     what we spoke to is gone
     ├─ CallTimeout, ProtocolError                              a call that failed
     ├─ CallInterrupted                                         a call that something else ended
-    │  └─ DialogOpened
+    │  └─ DialogOpened, TabStuck
     ├─ DialogError                                             an answer that reached no dialog
     │  └─ NoDialogOpen, UnknownDialog, AmbiguousDialog, DialogBeingAnswered, BadPromptText
     ├─ InvalidArgument, UnknownFrame, UnknownTarget            a call that was refused before it changed anything
@@ -142,6 +142,12 @@ class DialogOpened(CallInterrupted):
     def __init__(self, message: str, hint: str, *, dialogs: "tuple[Dialog, ...]" = ()) -> None:
         super().__init__(message, hint)
         self.dialogs = dialogs
+
+
+class TabStuck(CallInterrupted):
+    """The tab has not answered since it was attached; the hint says how it is freed."""
+
+    code = "tab_stuck"
 
 
 class DialogError(SupervisorError):

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 from .browser import COMMAND_TIMEOUT_S, Browser, lost_error
 from .core import dialogs as core_dialogs
 from .core import fields
-from .core.commands import Command, CrashInterrupts, DetachInterrupts, DialogInterrupts, Send, Tag
+from .core.commands import Command, CrashInterrupts, DetachInterrupts, DialogInterrupts, Prepare, SeedFrames, Send, Tag
 from .core.dialogs import DialogPolicy
 from .core.inputs import Adopt, AnswerDialog, Disconnected, Event, Failed, Input, Reconnected, Replied, SelectTab, Tick
 from .core.methods import BROWSER_PROCESS
@@ -23,13 +23,14 @@ from .core.routing import Route, Unroutable, route
 from .core.state import BrowserState, Options
 from .core.view import View, view
 from .core.wire import Reply
-from .dialog_answer import DialogAnswer, chosen_dialog
+from .dialog_answer import DialogAnswer, chosen_dialog, free_tab
 from .errors import (
     CallTimeout,
     EvaluationFailed,
     MethodRefused,
     NoPage,
     SupervisorError,
+    TabStuck,
     TargetClosed,
     TargetCrashed,
     UnknownFrame,
@@ -53,6 +54,7 @@ _ERRORS: Mapping[str, type[SupervisorError]] = {
     "no_page": NoPage,
     "refused": MethodRefused,
     "crashed": TargetCrashed,
+    "stuck": TabStuck,
 }
 
 
@@ -220,13 +222,32 @@ class Supervisor:
             params["newWindow"] = True
         created = await self.browser.command("Target.createTarget", params)
         target_id = fields.text(created, "targetId")
+        await self._take(target_id, attach=not self.browser.isolated)
+        return target_id
+
+    async def follow_tab(self, target_id: str) -> None:
+        """Make a tab that is open in a shared browser one of this task's, and select it."""
+        self._require_connection()
+        if target_id not in self._state.targets.pages:
+            await self._take(target_id, attach=True)
+        self._apply(SelectTab(target_id))
+
+    def select_tab(self, name: str) -> None:
+        """Select a tab of this task by tab id or target id. Raises UnknownTarget."""
+        page = self._state.targets.by_name(name)
+        if page is None:
+            known = ", ".join(tab.tab_id for tab in self.snapshot().tabs) or "none"
+            raise UnknownTarget(f"There is no tab {name[:80]!r} in this task.", f"Open tabs: {known}.")
+        self._apply(SelectTab(page.target_id))
+
+    async def _take(self, target_id: str, *, attach: bool) -> None:
+        """From now on a target is of this task; ready when it answers, or is known to be stuck."""
         self.browser.adopt(target_id, self)
         self._apply(Adopt(target_id))
-        if not self.browser.isolated:
+        if attach:
             await self.browser.attach(target_id)
         await self.wait_for_state(lambda state: self._settled(state, target_id), PREPARE_TIMEOUT_S)
         self._apply(SelectTab(target_id))
-        return target_id
 
     async def answer_dialog(
         self, action: Literal["accept", "dismiss"], prompt_text: str | None = None, dialog_id: str | None = None
@@ -235,6 +256,9 @@ class Supervisor:
 
         Raises: NoDialogOpen, UnknownDialog, AmbiguousDialog, DialogBeingAnswered, BadPromptText.
         """
+        stuck = next((tab for tab in self.snapshot().tabs if tab.stuck), None)
+        if stuck is not None and dialog_id is None and not self._state.dialogs.pending:
+            return await free_tab(self, stuck, action)
         dialog = chosen_dialog(self._state.dialogs, action, prompt_text, dialog_id)
         accept = action == "accept"
         text = core_dialogs.answer_text(dialog, accept, prompt_text)
@@ -349,7 +373,9 @@ class Supervisor:
             if tag is not None:
                 self._apply(_outcome(tag, outcome))
 
-        self.browser.runner.send(command.session_id, command.method, command.params, finish, timeout=COMMAND_TIMEOUT_S)
+        # A page that a dialog holds prepares itself once it is freed, however long that takes.
+        timeout = TIMEOUT_RANGE_S[1] if isinstance(tag, Prepare | SeedFrames) else COMMAND_TIMEOUT_S
+        self.browser.runner.send(command.session_id, command.method, command.params, finish, timeout=timeout)
 
     def _arm(self) -> None:
         """Let the core know when its next deadline is reached."""

@@ -3,9 +3,9 @@
 import pytest
 from fakes.browser_events import PAGE, SESSION, after, attached, detached, dialog_closed, dialog_opening, navigated, run
 
-from watchkeeper.supervisor.core.commands import DeliverAnswer, DialogInterrupts, Send
+from watchkeeper.supervisor.core.commands import DeliverAnswer, DialogInterrupts, Prepare, Send
 from watchkeeper.supervisor.core.dialogs import MESSAGE_CAP, RECENT
-from watchkeeper.supervisor.core.inputs import AnswerDialog, Disconnected, Event, Failed, Tick
+from watchkeeper.supervisor.core.inputs import AnswerDialog, Disconnected, Event, Failed, Replied, Tick
 from watchkeeper.supervisor.core.reducer import next_deadline
 from watchkeeper.supervisor.core.state import BrowserState, Options
 from watchkeeper.supervisor.core.view import view
@@ -62,7 +62,7 @@ def test_a_policy_answers_at_once_and_interrupts_nobody(policy: str, accept: boo
 
 def test_the_watchdog_dismisses_when_the_time_is_up_and_not_before() -> None:
     options = Options(dialog_timeout_s=300.0)
-    state, _ = run([dialog_opening()], options=options)
+    state, _ = run([dialog_opening(), Replied(Prepare(SESSION, "Page.enable"), {})], options=options)
     assert next_deadline(state) == 1300.0
     early, commands = run([Tick()], state=state, now=1299.9)
     assert commands == []
@@ -125,3 +125,11 @@ def test_recent_is_a_ring_and_texts_are_capped_visibly() -> None:
     recent = view(state).recent_dialogs
     assert [d.id for d in recent] == [f"d-{n}" for n in range(6, RECENT + 6)]
     assert all(len(d.message) == MESSAGE_CAP and d.as_dict()["truncated"] for d in recent)
+
+
+def test_a_session_that_does_not_answer_is_stuck_until_it_does() -> None:
+    state = after(Tick(), now=1002.9)
+    assert not view(state).tabs[0].stuck
+    state = after(Tick(), state=state, now=1003.0 + 1e6)
+    assert view(state).tabs[0].stuck
+    assert not view(after(Replied(Prepare(SESSION, "Page.enable"), {}), state=state)).tabs[0].stuck

@@ -71,7 +71,11 @@ def step(state: BrowserState, happened: Input, now: float) -> Step:
 
 def next_deadline(state: BrowserState) -> float | None:
     """When ``Tick`` is due next, in seconds since the epoch."""
-    return dialogs.next_deadline(state.dialogs, state.options.dialog_timeout_s)
+    due = (
+        dialogs.next_deadline(state.dialogs, state.options.dialog_timeout_s),
+        sessions.next_deadline(state.sessions),
+    )
+    return min((moment for moment in due if moment is not None), default=None)
 
 
 def _event(state: BrowserState, event: Event, now: float) -> Step:
@@ -98,7 +102,7 @@ def _attached(state: BrowserState, event: Event, now: float) -> Step:
         state, _ = _detached(state, event, now)
     if kind == "iframe" and event.session_id not in state.sessions.by_id:
         return state, _NOTHING
-    known = sessions.attached(state.sessions, session_id, target_id, event.session_id)
+    known = sessions.attached(state.sessions, session_id, target_id, event.session_id, now)
     session = known.by_id[session_id]
     state = replace(
         state,
@@ -164,7 +168,9 @@ def _target_crashed(state: BrowserState, event: Event, now: float) -> Step:
 
 
 def _crashed(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    """A renderer is gone. It answers nothing any more; a navigation revives it."""
+    """A renderer is gone. It answers nothing any more; a navigation revives it. The news comes twice."""
+    if session.crashed:
+        return state, _NOTHING
     known = sessions.crashed(state.sessions, session.session_id, True)
     if session.depth > 0:
         return replace(state, sessions=known), (CrashInterrupts((session.session_id,)),)
@@ -364,6 +370,8 @@ def _sandbox_read(state: BrowserState, tag: ReadSandbox, result: Mapping[str, An
 
 def _watchdog(state: BrowserState, now: float) -> Step:
     commands: list[Command] = []
+    late = sessions.overdue(state.sessions, now)
+    state = state if late is state.sessions else replace(state, sessions=late)
     for dialog in dialogs.overdue(state.dialogs, state.options.dialog_timeout_s, now):
         state, sent = _answer(state, dialog.dialog_id, dialogs.Response(False, None, "watchdog"))
         commands.extend(sent)
@@ -415,8 +423,8 @@ def _replied(state: BrowserState, reply: Replied, now: float) -> Step:
 
 def _failed(state: BrowserState, failure: Failed, now: float) -> Step:
     match failure.tag:
-        case Prepare(session_id, _):
-            return replace(state, sessions=sessions.stuck(state.sessions, session_id)), _NOTHING
+        case Prepare():
+            return state, _NOTHING  # the session stays as it is: unprepared, and by and by stuck
         case DeliverAnswer(dialog_id):
             if failure.code == 0:  # no answer in time: it may still arrive, but another try must be possible
                 return replace(state, dialogs=dialogs.undelivered(state.dialogs, dialog_id)), _NOTHING

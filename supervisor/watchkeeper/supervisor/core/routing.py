@@ -44,7 +44,7 @@ class Route:
 class Unroutable:
     """Why a call cannot be sent. ``kind`` names the error."""
 
-    kind: Literal["unknown_frame", "unknown_target", "no_page", "refused", "crashed"]
+    kind: Literal["unknown_frame", "unknown_target", "no_page", "refused", "crashed", "stuck"]
     message: str
     hint: str
 
@@ -170,6 +170,12 @@ def _checked(method: str, session: Session, found: Route) -> Route | Unroutable:
             "crashed",
             "The renderer of this page has crashed; it answers nothing.",
             "browser_navigate revives it; what the page held in memory is gone.",
+        )
+    if session.stuck and method not in BROWSER_PROCESS:
+        return Unroutable(
+            "stuck",
+            "This page has not answered since it was attached: a dialog that was open before holds it, or it is busy.",
+            "browser_dialog with action 'dismiss' frees it: the dialog returns false, and the page keeps its state.",
         )
     return found
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from ..bridge import BridgeKind, debugger, xhr
 from .commands import Command, Prepare, SeedFrames, Send
 
+STUCK_AFTER_S = 3.0
 ATTACHABLE = ("page", "iframe")
 AUTO_ATTACH = {
     "autoAttach": True,
@@ -29,6 +30,7 @@ class Session:
     target_id: str
     page_id: str
     parent_id: str | None
+    attached_at: float
     depth: int = 0
     """0 for a page, 1 for an out-of-process iframe in it, and so on."""
     prepared: bool = False
@@ -53,13 +55,14 @@ class Sessions:
         return tuple(s for s in self.by_id.values() if s.page_id == page_id)
 
 
-def attached(sessions: Sessions, session_id: str, target_id: str, parent_id: str | None) -> Sessions:
+def attached(sessions: Sessions, session_id: str, target_id: str, parent_id: str | None, now: float) -> Sessions:
     parent = sessions.by_id.get(parent_id) if parent_id else None
     session = Session(
         session_id,
         target_id,
         page_id=parent.page_id if parent else target_id,
         parent_id=parent.session_id if parent else None,
+        attached_at=now,
         depth=parent.depth + 1 if parent else 0,
     )
     return replace(sessions, by_id={**sessions.by_id, session_id: session})
@@ -84,9 +87,20 @@ def caught_up(sessions: Sessions, session_id: str) -> Sessions:
     return sessions if session is None else _put(sessions, replace(session, replaying=False))
 
 
-def stuck(sessions: Sessions, session_id: str) -> Sessions:
-    session = sessions.by_id.get(session_id)
-    return sessions if session is None else _put(sessions, replace(session, stuck=True))
+def overdue(sessions: Sessions, now: float) -> Sessions:
+    """Sessions that have not answered for long are stuck, until they do."""
+    for session in sessions.by_id.values():
+        if _waits(session) and now >= session.attached_at + STUCK_AFTER_S:
+            sessions = _put(sessions, replace(session, stuck=True))
+    return sessions
+
+
+def next_deadline(sessions: Sessions) -> float | None:
+    return min((s.attached_at + STUCK_AFTER_S for s in sessions.by_id.values() if _waits(s)), default=None)
+
+
+def _waits(session: Session) -> bool:
+    return not session.prepared and not session.stuck and not session.crashed
 
 
 def crashed(sessions: Sessions, session_id: str, is_crashed: bool) -> Sessions:

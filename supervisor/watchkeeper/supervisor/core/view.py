@@ -123,6 +123,8 @@ class Tab:
     selected: bool
     crashed: bool
     opener: str | None
+    stuck: bool = False
+    """It does not answer: a dialog that was open before we came holds it, or it is busy."""
 
     def as_dict(self) -> dict[str, Any]:
         shown: dict[str, Any] = {"tab_id": self.tab_id, "url": self.url, "title": self.title}
@@ -130,6 +132,8 @@ class Tab:
             shown["selected"] = True
         if self.crashed:
             shown["crashed"] = True
+        if self.stuck:
+            shown["stuck"] = True
         if self.opener:
             shown["opener"] = self.opener
         return shown
@@ -207,6 +211,7 @@ def bounded(frames: tuple[Frame, ...]) -> FrameTree:
 
 def _tab(state: BrowserState, page: Target) -> Tab:
     opener = state.targets.pages.get(page.opener_id)
+    session = state.sessions.of_target(page.target_id)
     return Tab(
         page.tab_id,
         page.target_id,
@@ -215,6 +220,7 @@ def _tab(state: BrowserState, page: Target) -> Tab:
         page.target_id == state.targets.selected,
         page.crashed,
         opener.tab_id if opener else None,
+        session.stuck if session else False,
     )
 
 
