@@ -26,7 +26,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": ""}
 
 
 def quoted(text: str) -> str:
-    """Page text as it may stand in our output: one line, in quotes, nothing that steers a terminal or text direction."""
+    """Page text as it may stand in our output: one line, in quotes, nothing that steers terminals or text direction."""
     if _UNSAFE.search(text) is None:
         return f'"{text}"'
     return f'"{_UNSAFE.sub(_escape, text)}"'
@@ -162,17 +162,32 @@ class _Writer:
         return f"{self._head(i)}: {' '.join(parts)}"
 
     def _only_options(self, i: int, end: int) -> bool:
-        return all(role == "option" for role in self._tree.roles[i + 1 : end]) and not any(self._tree.refs[i + 1 : end])
+        tree = self._tree
+        return all(role in ("option", "group") for role in tree.roles[i + 1 : end]) and not any(tree.refs[i + 1 : end])
 
     def _select(self, i: int, end: int) -> str:
         tree = self._tree
-        shown = []
-        for option in range(i + 1, min(end, i + 1 + OPTIONS_SHOWN)):
+        is_list = tree.roles[i] == "listbox"
+        shown: list[str] = []
+        left = OPTIONS_SHOWN
+        total = sum(1 for role in tree.roles[i + 1 : end] if role == "option")
+        group = ""
+        for option in range(i + 1, end):
+            if tree.roles[option] == "group":
+                group = f"{quoted(tree.names[option])}: "
+                continue
+            if left == 0:
+                break
+            left -= 1
             state = tree.states.get(option, "")
-            shown.append(quoted(tree.names[option]) + (" disabled" if "disabled" in state else ""))
-        more = end - i - 1 - len(shown)
+            marks = (" selected" if is_list and "selected" in state else "") + (
+                " disabled" if "disabled" in state else ""
+            )
+            shown.append(group + quoted(tree.names[option]) + marks)
+            group = ""
+        more = total - len(shown)
         listed = ", ".join(shown) + (f", … {more} more" if more > 0 else "")
-        return f"{self._head(i)} options: {listed}"
+        return f"{self._head(i)} options: {listed}" if shown else self._head(i)
 
     def _head(self, i: int) -> str:
         tree = self._tree

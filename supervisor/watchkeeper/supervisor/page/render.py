@@ -182,14 +182,12 @@ def changes(before: Lines, after: Lines, *, max_tokens: int | None, cost: Cost) 
         last += 1
     gone, came = old[first : len(old) - last], new[first : len(new) - last]
     out: list[str] = []
-    if len(gone) > DIFF_LINES or len(came) > DIFF_LINES:
-        operations = [("replace", 0, len(gone), 0, len(came))]
-    else:
+    stretches = [(0, len(gone), 0, len(came))]
+    if len(gone) <= DIFF_LINES and len(came) <= DIFF_LINES:
         operations = SequenceMatcher(None, gone, came, autojunk=False).get_opcodes()
+        stretches = [(i, i_end, j, j_end) for kind, i, i_end, j, j_end in operations if kind != "equal"]
     removed = added = 0
-    for kind, i, i_end, j, j_end in operations:
-        if kind == "equal":
-            continue
+    for i, i_end, j, j_end in stretches:
         removed += i_end - i
         added += j_end - j
         out.extend(f"- {text}" for _, text in gone[i:i_end])

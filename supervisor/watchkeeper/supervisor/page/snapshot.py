@@ -13,13 +13,14 @@ from ..core.view import Frame
 from ..errors import CallInterrupted, CallTimeout, InvalidArgument, UnknownFrame
 from ..options import rough_cost
 from . import render
-from .capture_tree import Reading, RootGone
+from .capture_tree import Reading, ReadOptions, RootGone
 from .errors import UnknownRef
 from .lines import lines_of, quoted
 from .port import PagePort
 from .refs import parse
 from .render import Rendered
 from .state import Kept, PageState, state_of, top_frame
+from .tree import Tree
 
 DEFAULT_MAX_TOKENS = 6000
 LEAST_TOKENS = 100
@@ -94,27 +95,33 @@ async def take_snapshot(
 
 
 async def _read(supervisor: PagePort, state: PageState, root: str | None, frame_id: str | None) -> Kept:
+    reading, start, tree = await read_tree(supervisor, state, root, frame_id)
+    part = reading.parts[start.frame_id]
+    tab = supervisor.snapshot().selected_tab
+    facts = (part.title, part.url, part.scroll, _notes(reading, start))
+    return state.keep(f"{root or ''}|{frame_id or ''}", tab.tab_id if tab else "", facts, lines_of(tree))
+
+
+async def read_tree(
+    supervisor: PagePort, state: PageState, root: str | None = None, frame_id: str | None = None
+) -> tuple[Reading, Frame, Tree]:
+    """The tree of the selected tab, or of a part of it, before it is written out."""
     top = top_frame(supervisor)
     frames = supervisor.snapshot().frames
-    start, options = top, {"root": None, "links": False}
+    start, options = top, ReadOptions()
     if root is not None:
         start, number = frame_of_ref(supervisor, root)
-        options = {"root": number, "links": True}
+        options = ReadOptions(root=number, links=True)
     elif frame_id is not None:
-        start = named_frame(frames, frame_id)
+        start, inside = await state.reader.host(named_frame(frames, frame_id), frames)
+        options = ReadOptions(root=inside)
     try:
         reading = await state.reader.read(start, frames, options)
     except RootGone:
         raise UnknownRef(
-            f"{root} is no longer on the page.", "Take a browser_snapshot to see what is there now."
+            f"{root or frame_id} is no longer on the page.", "Take a browser_snapshot to see what is there now."
         ) from None
-    part = reading.parts[start.frame_id]
-    scope = f"{root or ''}|{start.frame_id}"
-    tab = supervisor.snapshot().selected_tab
-    lines = lines_of(state.reader.stitch(start, top, reading))
-    return state.keep(
-        scope, tab.tab_id if tab else "", (part.title, part.url, part.scroll, _notes(reading, start)), lines
-    )
+    return reading, start, state.reader.stitch(start, top, reading)
 
 
 def named_frame(frames: tuple[Frame, ...], name: str) -> Frame:

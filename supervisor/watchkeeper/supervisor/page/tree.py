@@ -12,7 +12,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class FrameTreePart:
-    """What one frame gave. ``owners``: node index of an iframe -> its element number."""
+    """What one frame gave, with the frames of its origin in it.
+
+    ``owners``: node index of an iframe -> its element number; ``inlined``: those whose content is here, below them.
+    """
 
     title: str
     url: str
@@ -32,6 +35,7 @@ class FrameTreePart:
     descriptions: dict[int, str]
     links: dict[int, str]
     owners: dict[int, int]
+    inlined: frozenset[int]
 
 
 def decode(encoded: str) -> FrameTreePart:
@@ -61,6 +65,7 @@ def decode(encoded: str) -> FrameTreePart:
         _sparse(facts["descriptions"]),
         _sparse(facts["links"]),
         _sparse(facts["frames"]),
+        frozenset(facts["inlined"]),
     )
 
 

@@ -18,7 +18,7 @@ from .port import PagePort
 
 WORLD_NAME = "watchkeeper-page"
 SCRIPTS = ("world.js", "roles.js", "names.js", "states.js", "tree.js", "actions.js", "waits.js")
-EXPORTS = "snapshot, takeCandidates, adoptClosedRoot, knownNumber"
+EXPORTS = "snapshot, takeCandidates, adoptClosedRoot, elementsOf, isReadable, countSlots"
 GONE = "Cannot find context"
 
 
@@ -26,7 +26,8 @@ def script(key: str) -> str:
     """Our functions as one expression that puts them where only this supervisor looks for them."""
     folder = files(__package__) / "scripts"
     parts = "\n".join((folder / name).read_text("utf-8") for name in SCRIPTS)
-    return f"if (!globalThis[{key!r}]) globalThis[{key!r}] = (() => {{\n'use strict';\n{parts}\nreturn {{ {EXPORTS} }};\n}})(); 0"
+    ours = f"(() => {{\n'use strict';\n{parts}\nreturn {{ {EXPORTS} }};\n}})()"
+    return f"globalThis[{key!r}] ??= {ours}; 0"
 
 
 class Worlds:
@@ -62,6 +63,17 @@ class Worlds:
             raise EvaluationFailed(
                 "The page was replaced while it was being read.", "Take a browser_snapshot again."
             ) from None
+
+    async def handles(self, frame: Frame, function: str, *arguments: Any) -> list[str]:
+        """Object ids of the elements that one of our functions gives as an array."""
+        taken = await self.run(frame, function, *arguments, by_value=False)
+        listing = {"objectId": taken["objectId"], "ownProperties": True}
+        listed = await self._port.call("Runtime.getProperties", listing, session_id=frame.session_id)
+        return [
+            fields.text(fields.mapping(item, "value"), "objectId")
+            for item in fields.items(listed, "result")
+            if fields.text(item, "name").isdigit()
+        ]
 
     async def context(self, frame: Frame) -> int:
         """The number of our execution context in a frame, made where there is none."""

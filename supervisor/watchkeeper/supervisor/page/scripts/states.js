@@ -23,7 +23,11 @@ function statesOf(element, role, tag, focused) {
     if (checked === "true") states += " checked";
     else if (checked === "mixed") states += " mixed";
   }
-  if (!element.hasAttributes()) return element === focused ? " focused" : states;
+  if (tag === "summary") states += element.parentElement.open ? " expanded" : " collapsed";
+  if (!element.hasAttributes()) {
+    if (element.disabled !== undefined && element.matches(":disabled")) states += " disabled";
+    return element === focused ? `${states} focused` : states;
+  }
   const pressed = attribute("aria-pressed");
   if (pressed === "true") states += " pressed";
   else if (pressed === "mixed") states += " pressed=mixed";
@@ -34,7 +38,7 @@ function statesOf(element, role, tag, focused) {
   else if (element.popoverTargetElement) {
     states += element.popoverTargetElement.matches(":popover-open") ? " expanded" : " collapsed";
   }
-  if (isDisabled(element)) states += " disabled";
+  if (role !== "group" && isDisabled(element)) states += " disabled";
   if (element.required === true || attribute("aria-required") === "true") states += " required";
   if (isInvalid(element)) states += " invalid";
   if ((element.readOnly === true && tag !== "select" && role !== "slider") || attribute("aria-readonly") === "true") {

@@ -27,7 +27,7 @@ const MAX_NODES = 400000;
 
 let depths, roleIndexes, numbers, names, values, states, descriptions, frames, links;
 let roleNames, roleIndexByName;
-let pendingText, focused, owned, tableRole, modals, wantLinks, nodesLeft, sought;
+let pendingText, focused, owned, ownedElements, tableRole, modals, isModal, inlined, wantLinks, nodesLeft;
 
 function emit(depth, role, number, name) {
   let index = roleIndexByName.get(role);
@@ -49,6 +49,7 @@ function retract(index) {
     while (sparse.length && sparse[sparse.length - 2] >= index) sparse.length -= 2;
   }
   while (modals.length && modals[modals.length - 1] >= index) modals.pop();
+  while (inlined.length && inlined[inlined.length - 1] >= index) inlined.pop();
 }
 
 function flushText(depth) {
@@ -60,16 +61,24 @@ function flushText(depth) {
 
 function visitChildren(element, depth, muted, pointer, visible) {
   if (depth > MAX_DEPTH || nodesLeft <= 0) return;
-  for (const child of renderedChildren(element)) {
-    const type = child.nodeType;
-    if (type === 3) {
-      if (visible && !muted) pendingText += child.nodeValue;
-    } else if (type === 1) {
-      visit(child, depth, muted, pointer, visible, false);
+  if (element.shadowRoot === null && !hasClosedRoots && element.localName !== "slot") {
+    for (let child = element.firstChild; child !== null; child = child.nextSibling) {
+      visitChild(child, depth, muted, pointer, visible);
     }
+  } else {
+    for (const child of renderedChildren(element)) visitChild(child, depth, muted, pointer, visible);
   }
   const ownedHere = owned?.get(element);
   if (ownedHere) for (const child of ownedHere) visit(child, depth, muted, pointer, visible, true);
+}
+
+function visitChild(child, depth, muted, pointer, visible) {
+  const type = child.nodeType;
+  if (type === 3) {
+    if (visible && !muted) pendingText += child.nodeValue;
+  } else if (type === 1) {
+    visit(child, depth, muted, pointer, visible, false);
+  }
 }
 
 function visit(element, depth, muted, pointer, visible, asOwned) {
@@ -84,8 +93,8 @@ function visit(element, depth, muted, pointer, visible, asOwned) {
     if (display === "") suspectHost(element.parentElement);
     if (display === "none" || display === "") return;
     if (display === "contents") visible = style.visibility === "visible";
-    else if (style.visibility === "visible") return; // its contents are skipped by the layout
-    else visible = false;
+    else if (style.visibility !== "visible") visible = false;
+    else if (!isCanvasFallback(element)) return; // its contents are skipped by the layout
   }
   considerHost(element, tag);
   if (!visible) {
@@ -101,6 +110,11 @@ function visit(element, depth, muted, pointer, visible, asOwned) {
   if (role !== null) role = roleInContext(element, role, tag);
   if (role === null || role === "none") visitGeneric(element, tag, depth, muted, pointer);
   else visitSemantic(element, role, tag, depth, muted, pointer);
+}
+
+/** What stands within a canvas is not rendered, yet it is what the canvas means to those who cannot see it. */
+function isCanvasFallback(element) {
+  return element.parentElement?.closest("canvas") != null;
 }
 
 /** The text of a legend or caption is the name of what it stands in. */
@@ -217,7 +231,8 @@ function remove(index, depth) {
       else sparse[i]--;
     }
   }
-  modals = modals.map((modal) => (modal > index ? modal - 1 : modal));
+  modals = modals.map((at) => (at > index ? at - 1 : at));
+  inlined = inlined.map((at) => (at > index ? at - 1 : at));
 }
 
 /** A label's text is the name of its control, so it is not said twice. Where the control is not rendered, it acts. */
@@ -265,7 +280,10 @@ function visitSemantic(element, role, tag, depth, muted, pointer) {
   const numbered = ACTED_ON.has(role) || acts || scrolls || POINTED_AT.has(role) || element === focused;
   const content = role === "cell" || role === "gridcell" || role === "columnheader" || role === "rowheader" || role === "term";
   const name = content && !hasNaming(element) ? "" : nameOf(element, role, tag);
-  if (role === "image" && name === "" && !acts) return;
+  if (role === "image" && name === "" && !acts) {
+    if (tag !== "img" && tag !== "svg") visitChildren(element, depth, muted, pointer, true);
+    return flushText(depth);
+  }
   const index = emit(depth, role === "heading" ? `h${levelOf(element, tag)}` : role, numbered ? numberOf(element) : 0, name);
   addStates(index, element, role, tag);
   if (scrolls) addState(index, " scrollable");
@@ -274,9 +292,9 @@ function visitSemantic(element, role, tag, depth, muted, pointer) {
   else if (name === "" && ACTED_ON.has(role)) addHint(index, element);
   if (NO_CHILDREN.has(role)) return;
   if (tag === "dialog" && element.matches(":modal")) modals.push(index);
-  const mutes = MUTES_CONTENT.has(role) && (name !== "" || role === "heading");
-  if (!mutes || element.firstElementChild !== null || shadowOf(element) !== null) {
-    if (mutes && role !== "heading" && saysMore(element, name)) visitChildren(element, depth + 1, false, isPointer, true);
+  const mutes = MUTES_CONTENT.has(role) && name !== "";
+  if (!mutes || element.firstElementChild !== null || shadowOf(element) !== null || hasNaming(element)) {
+    if (mutes && saysMore(element, name)) visitChildren(element, depth + 1, false, isPointer, true);
     else visitChildren(element, depth + 1, muted || mutes, pointer || isPointer, true);
     flushText(depth + 1);
   }
@@ -314,17 +332,24 @@ function visitFlow(element, depth, muted, pointer) {
 
 /** The cell that holds nothing but text, by far the most frequent one. */
 function visitPlainCell(element, role, depth, pointer) {
-  if (element.firstElementChild !== null || element.hasAttribute("aria-label") || element.hasAttribute("aria-labelledby")) return false;
-  if (element.hasAttribute("onclick") || element.hasAttribute("tabindex")) return false;
+  if (element.firstElementChild !== null) return false;
+  if (element.hasAttributes() && (hasNaming(element) || element.hasAttribute("onclick") || element.hasAttribute("tabindex"))) {
+    return false;
+  }
   if (!pointer && getComputedStyle(element).cursor === "pointer") return false;
   const index = emit(depth, role, 0, collapse(element.textContent));
   if (element.hasAttributes()) addStates(index, element, role, "td");
   return true;
 }
 
+/** A frame of our origin is read on the spot; of another only its place is noted. */
 function visitFrame(element, tag, depth) {
   const index = emit(depth, "iframe", numberOf(element), nameOf(element, "iframe", tag));
   frames.push(index, numbers[index]);
+  const inner = documentIn(element);
+  if (inner === null) return;
+  inlined.push(index);
+  visitDocument(inner, depth + 1);
 }
 
 const OPTIONS_TOLD = 2000;
@@ -333,9 +358,13 @@ function visitSelect(element, role, depth) {
   const index = emit(depth, role, numberOf(element), nameOf(element, role, "select"));
   addStates(index, element, role, "select");
   let told = 0;
+  let group = null;
   for (const option of element.options) {
     if (told++ >= OPTIONS_TOLD) break;
-    const i = emit(depth + 1, "option", 0, collapse(option.label || option.text));
+    const parent = option.parentElement.localName === "optgroup" ? option.parentElement : null;
+    if (parent !== group && parent !== null) emit(depth + 1, "group", 0, collapse(parent.label));
+    group = parent;
+    const i = emit(group === null ? depth + 1 : depth + 2, "option", 0, collapse(option.label || option.text));
     const state = (option.selected ? " selected" : "") + (option.matches(":disabled") ? " disabled" : "");
     if (state) states.push(i, state);
   }
@@ -385,8 +414,6 @@ function linkOf(element) {
   return collapse(href).slice(0, 200);
 }
 
-let ownedElements;
-
 /** aria-owns: who owns whom in this tree; the first owner wins. */
 function readOwners(root) {
   const owners = root.querySelectorAll("[aria-owns]");
@@ -418,6 +445,8 @@ function startWalk(options) {
   ownedElements = new Set();
   tableRole = null;
   modals = [];
+  isModal = false;
+  inlined = [];
   wantLinks = options.links === true;
   nodesLeft = MAX_NODES;
   candidates = [];
@@ -428,48 +457,65 @@ function startWalk(options) {
 /** The tree of the document, or of the element with number `options.root`, as one string; null: no such element. */
 function snapshot(options) {
   startWalk(options);
-  const root = options.root ? elementOf(options.root) : (document.body ?? document.documentElement);
-  if (options.root && root === null) return null;
-  if (document.documentElement) readOwners(document);
-  if (root !== null) {
-    if (options.root) visit(root, 0, false, false, true, true);
-    else visitBody(root);
+  if (options.root) {
+    const root = elementOf(options.root);
+    if (root === null) return null;
+    readOwners(root.ownerDocument);
+    if (isFrame(root) && documentIn(root) !== null) visitDocument(documentIn(root), 0);
+    else visit(root, 0, false, false, true, true);
     flushText(0);
+  } else {
+    visitDocument(document, 0);
   }
-  if (modals.length) keepOnly(modals[modals.length - 1]);
   offered = chosenCandidates();
   return encode(options);
 }
 
-function visitBody(body) {
+function visitDocument(inner, depth) {
+  const outer = [owned, ownedElements, tableRole, modals, pendingText];
+  owned = null;
+  ownedElements = new Set();
+  tableRole = null;
+  modals = [];
+  pendingText = "";
+  const start = names.length;
+  readOwners(inner);
+  const body = inner.body ?? inner.documentElement;
   if (body.localName === "frameset") {
-    for (const frame of body.querySelectorAll("frame")) visitFrame(frame, "frame", 0);
-    return;
+    for (const frame of body.querySelectorAll("frame")) visitFrame(frame, "frame", depth);
+  } else if (isEditingHost(body) || inner.designMode === "on") {
+    visitSemantic(body, "textbox", "body", depth, false, false);
+  } else if (body.getAttribute("aria-hidden") !== "true") {
+    visitChildren(body, depth, false, getComputedStyle(body).cursor === "pointer", isShown(body));
   }
-  const editable = isEditingHost(body) || document.designMode === "on";
-  if (editable) visitSemantic(body, "textbox", "body", 0, false, false);
-  else if (body.getAttribute("aria-hidden") !== "true" || body.contains(focused)) {
-    visitChildren(body, 0, false, getComputedStyle(body).cursor === "pointer", isShown(body));
+  flushText(depth);
+  if (modals.length) {
+    keepOnly(start, modals[modals.length - 1]);
+    if (inner === document) isModal = true;
   }
+  [owned, ownedElements, tableRole, modals, pendingText] = outer;
 }
 
-/** While a modal dialog is open everything else is inert. */
-function keepOnly(index) {
+/** While a modal dialog is open everything else in its document is inert: of the nodes from `start` on it stays. */
+function keepOnly(start, index) {
   let end = index + 1;
   while (end < depths.length && depths[end] > depths[index]) end++;
   retract(end);
-  const depth = depths[index];
-  for (const column of [depths, roleIndexes, numbers, names]) column.splice(0, index);
-  for (let i = 0; i < depths.length; i++) depths[i] -= depth;
+  const lift = depths[index] - depths[start];
+  for (const column of [depths, roleIndexes, numbers, names]) column.splice(start, index - start);
+  for (let i = start; i < depths.length; i++) depths[i] -= lift;
   for (const sparse of [values, states, descriptions, frames, links]) {
     let kept = 0;
     for (let i = 0; i < sparse.length; i += 2) {
-      if (sparse[i] < index) continue;
-      sparse[kept++] = sparse[i] - index;
-      sparse[kept++] = sparse[i + 1];
+      const at = sparse[i];
+      if (at >= start && at < index) continue;
+      const value = sparse[i + 1];
+      sparse[kept++] = at < start ? at : at - (index - start);
+      sparse[kept++] = value;
     }
     sparse.length = kept;
   }
+  inlined = inlined.filter((at) => at < start || at >= index).map((at) => (at < start ? at : at - (index - start)));
 }
 
 /** Numbers as JSON, texts one a line: few characters need escaping on their way out. */
@@ -481,11 +527,11 @@ function encode(options) {
     state: document.readyState,
     next: nextNumber,
     candidates: offered.length,
-    modal: modals.length > 0,
+    modal: isModal,
     cut: nodesLeft <= 0,
     scroll: scroller ? [Math.round(scroller.scrollTop), scroller.clientHeight, scroller.scrollHeight] : [0, 0, 0],
     roles: roleNames,
-    depths, indexes: roleIndexes, numbers, frames,
+    depths, indexes: roleIndexes, numbers, frames, inlined,
     states, values, descriptions, links,
   };
   return (JSON.stringify(facts) + "\n" + names.join("\n")).toWellFormed();

@@ -1,4 +1,5 @@
-// What this world remembers of one document: element numbers (the `12` of ref `e12`), closed shadow roots.
+// What this world remembers of its document and of the frames of the same origin in it: element numbers (the `12` of
+// ref `e12`) and closed shadow roots. Frames of other origins have worlds of their own.
 // Rules: a number is given once and never to another element; it holds its element weakly, so it dies with it.
 // Nothing here is visible to the page: its scripts live in another world.
 
@@ -21,15 +22,30 @@ function numberOf(element) {
   return number;
 }
 
-/** The number of an element that has one; 0 for another. */
-function knownNumber(element) {
-  return numberByElement.get(element) ?? 0;
-}
-
-/** The element of a number while it is in the document; otherwise null. */
+/** The element of a number while it is in a document that is shown; otherwise null. */
 function elementOf(number) {
   const element = elementByNumber.get(number)?.deref();
-  return element?.isConnected ? element : null;
+  return element?.isConnected && element.ownerDocument.defaultView !== null ? element : null;
+}
+
+function elementsOf(numbers) {
+  return numbers.map(elementOf);
+}
+
+/** Is this number an iframe whose document we read ourselves? */
+function isReadable(number) {
+  const element = elementOf(number);
+  return element !== null && isFrame(element) && documentIn(element) !== null;
+}
+
+/** The document in a frame, where it is of our origin; null otherwise. */
+function documentIn(frame) {
+  try {
+    const inner = frame.contentDocument;
+    return inner?.documentElement ? inner : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Numbers below `base` belong to documents that this frame showed before. */
@@ -41,9 +57,27 @@ function shadowOf(element) {
   return element.shadowRoot ?? (hasClosedRoots ? (closedRoots.get(element) ?? null) : null);
 }
 
-function adoptClosedRoot(host, root) {
-  closedRoots.set(host, root);
+/** Take note of the closed shadow root that a node is in, or is; false where it is known already, or none. */
+function adoptClosedRoot(node) {
+  const root = node.getRootNode();
+  if (root.nodeType !== 11 || !root.host || root.host.shadowRoot !== null || closedRoots.has(root.host)) return false;
+  closedRoots.set(root.host, root);
   hasClosedRoots = true;
+  return true;
+}
+
+/** All slots of the trees that we know, rendered or not. */
+function countSlots() {
+  let count = 0;
+  const trees = [document];
+  while (trees.length) {
+    for (const element of trees.pop().querySelectorAll("*")) {
+      if (element.localName === "slot") count++;
+      const inner = shadowOf(element) ?? (isFrame(element) ? documentIn(element) : null);
+      if (inner !== null) trees.push(inner);
+    }
+  }
+  return count;
 }
 
 /** Children as they are rendered: a host shows its shadow tree, a slot what is assigned to it. */
@@ -65,17 +99,26 @@ function renderedParent(element) {
   return parent === null ? null : parent.nodeType === 11 ? (parent.host ?? null) : parent.nodeType === 1 ? parent : null;
 }
 
-/** The element that has the focus, looked up through shadow roots. */
+/** The element that has the focus, looked up through shadow roots and frames. */
 function focusedElement() {
-  let focused = document.activeElement;
-  for (let inner = focused; inner; inner = shadowOf(inner)?.activeElement ?? null) focused = inner;
-  return focused === document.body || focused === document.documentElement ? null : focused;
+  let focused = null;
+  for (let inner = document.activeElement; inner; ) {
+    if (inner.localName === "body" || inner.localName === "html") break;
+    focused = inner;
+    inner = (shadowOf(inner) ?? (isFrame(inner) ? documentIn(inner) : null))?.activeElement ?? null;
+  }
+  return focused;
+}
+
+function isFrame(element) {
+  return element.localName === "iframe" || element.localName === "frame";
 }
 
 // --- closed shadow roots: a script cannot see them, the supervisor can. We name the elements worth asking about. ---
 
-const MAY_HOST = new Set(
-  "article aside blockquote body div footer h1 h2 h3 h4 h5 h6 header main nav p section span".split(" "),
+const MAY_HOST = new Map(
+  "article aside blockquote body div footer h1 h2 h3 h4 h5 h6 header main nav p section span"
+    .split(" ").map((name) => [name, "empty"]),
 );
 const CANDIDATES_AT_ONCE = 2000;
 const ASKED_AGAIN_AT_ONCE = 24;
@@ -86,7 +129,9 @@ let rotation = 0;
 
 /** Called for every element of the tree: could a closed shadow root hide here? */
 function considerHost(element, name) {
-  if (element.firstChild === null ? !MAY_HOST.has(name) && !name.includes("-") : !name.includes("-")) return;
+  let kind = MAY_HOST.get(name);
+  if (kind === undefined) MAY_HOST.set(name, (kind = name.includes("-") ? "always" : "never"));
+  if (kind === "never" || (kind === "empty" && element.firstChild !== null)) return;
   if (element.shadowRoot !== null || closedRoots.has(element)) return;
   if (!asked.has(element)) candidates.push(element);
   else if (element.firstChild === null) askedAgain.push(element);
