@@ -84,6 +84,7 @@ class Supervisor:
         self._waiters: list[tuple[Callable[[BrowserState], Any], asyncio.Future[Any]]] = []
         self._alarm: tuple[float, asyncio.TimerHandle] | None = None
         self._closed = False
+        self._listeners: list[Callable[[Event], None]] = []
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -307,6 +308,21 @@ class Supervisor:
 
     def receive(self, event: Event) -> None:
         self._apply(event)
+        for listener in tuple(self._listeners):
+            listener(event)
+
+    def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Hear every event of this task's sessions, in order, once the state has it. Calling the result ends that.
+
+        A listener returns at once and raises nothing.
+        """
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
 
     def connection_lost(self, reason: str) -> None:
         self._apply(Disconnected(reason))
