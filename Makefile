@@ -1,0 +1,50 @@
+# Two commands on a fresh machine do everything, set-up included: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+CODE := supervisor context server
+
+.PHONY: help setup demo test check tests format generate inspect bench clean
+
+help:  ## What there is to make.
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY)  ## Create .venv with the project and its tools, and see to a browser.
+
+$(READY): pyproject.toml constraints.txt .ci/browser
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; name one with: make PYTHON=python3.12 setup"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { echo "The venv module is missing. On Debian: apt-get install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@sh .ci/browser $(BIN)/python
+	@touch $@
+
+demo: setup  ## The main job on a real browser, each claim checked.
+	$(BIN)/watchkeeper demo
+
+test: check tests  ## Everything that is checked and tested.
+
+check: setup  ## Lint, format, types, import contracts, drift of generated files.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m watchkeeper.server.generate --check
+
+tests: setup  ## All tests, those on a real browser included.
+	$(BIN)/python -m pytest
+
+format: setup  ## Put the code into its form.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+generate: setup  ## Write the files that are generated from tools and settings.
+	$(BIN)/python -m watchkeeper.server.generate
+
+inspect: setup  ## The MCP Inspector's CLI against the server over stdio, HTTP and SSE. Needs npm.
+	sh tests/inspector/run $(BIN)/watchkeeper
+
+clean:  ## Remove what was made here, .venv included.
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist node_modules
