@@ -229,9 +229,9 @@ class Setting:
         low, high = self.limits
         number = {int: "a whole number", float: "a number"}.get(self.kind)
         if number:
-            within = f" from {low:g} to {high:g}" if low is not None and high is not None else ""
+            within = f" from {low:,} to {high:,}" if low is not None and high is not None else ""
             if low is None and high is not None:
-                within = f" above 0, up to {high:g}"
+                within = f" above 0, up to {high:,}"
             return number + within
         return {bool: "true or false", tuple: "a list of texts", dict: "a mapping"}.get(self.kind, "a text")
 

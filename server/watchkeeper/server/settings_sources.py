@@ -87,7 +87,8 @@ def _of(options: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
 
 def _of_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
     for variable, value in sorted(environment.items()):
-        if variable.startswith(ENV_PREFIX) and variable != CONFIG_VARIABLE:
+        # An empty variable is as if it were not set: client entries and CI cannot leave one out.
+        if variable.startswith(ENV_PREFIX) and variable != CONFIG_VARIABLE and value:
             name = variable[len(ENV_PREFIX) :].lower().replace("__", ".")
             yield name, value, f"environment variable {variable}"
 
@@ -136,10 +137,9 @@ def _resolve(name: str, known: Mapping[str, Setting]) -> tuple[Setting, list[str
 
 
 def _unknown(name: str, source: str, known: Mapping[str, Setting]) -> str:
-    near = difflib.get_close_matches(name, known, 1, 0.6)
-    if not near:
-        last = name.rsplit(".", 1)[-1]
-        near = [other for other in known if other.rsplit(".", 1)[-1] == last][:1]
+    last = name.rsplit(".", 1)[-1]
+    near = [other for other in known if other.rsplit(".", 1)[-1] == last][:1]
+    near = near or difflib.get_close_matches(name, known, 1, 0.6)
     help = f"did you mean {near[0]}?" if near else "`watchkeeper config` lists those that exist."
     return f"Unknown setting {name} ({source}): {help}"
 
