@@ -12,6 +12,7 @@ from . import own_version
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+SETTING = "setting:"
 EPILOG = """\
 Every setting is an option too: --browser.headless true. `watchkeeper config`
 lists them all with their help; environment (WATCHKEEPER_BROWSER__HEADLESS) and a
@@ -21,10 +22,12 @@ then the file."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; gives the exit status."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
     parser = _parser()
-    parsed, rest = parser.parse_known_args(arguments)
-    options = _settings_options(parser, parsed, rest)
+    options, rest = _settings_options(parser, list(sys.argv[1:] if argv is None else argv))
+    parsed = parser.parse_args(rest)
+    for name, value in vars(parsed).items():
+        if name.startswith(SETTING):
+            options[name.removeprefix(SETTING)] = value
     command = parsed.command or "serve"
     if command == "version":
         print(own_version())  # noqa: T201
@@ -34,25 +37,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(command, parsed, options)
 
 
-def _settings_options(parser: argparse.ArgumentParser, parsed: argparse.Namespace, rest: list[str]) -> dict[str, str]:
-    """Dotted name -> text, of long options (``--server.port 1``, ``--server.port=1``) and of the short ones."""
+def _settings_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Dotted name -> text, of long options (``--server.port 1``, ``--server.port=1``); and the other arguments."""
     options: dict[str, str] = {}
-    at = 0
-    while at < len(rest):
-        name, given, value = rest[at].partition("=")
+    rest: list[str] = []
+    waiting = iter(arguments)
+    for argument in waiting:
+        name, given, value = argument.partition("=")
         if not name.startswith("--") or "." not in name:
-            parser.error(f"unknown argument {rest[at]!r}; see --help")
+            rest.append(argument)
+            continue
         if not given:
-            at += 1
-            if at == len(rest):
+            found = next(waiting, None)
+            if found is None:
                 parser.error(f"{name} needs a value")
-            value = rest[at]
+            value = found
         options[name.removeprefix("--")] = value
-        at += 1
-    for name, value in vars(parsed).items():
-        if name.startswith("setting:") and value is not None:
-            options[name.removeprefix("setting:")] = value
-    return options
+    return options, rest
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="settings as YAML")
     for name, target, metavar, help in SHORT_OPTIONS:
         common.add_argument(
-            f"--{name}", dest=f"setting:{target}", metavar=metavar, default=argparse.SUPPRESS, help=help
+            f"--{name}", dest=f"{SETTING}{target}", metavar=metavar, default=argparse.SUPPRESS, help=help
         )
     parser = argparse.ArgumentParser(
         prog="watchkeeper",
