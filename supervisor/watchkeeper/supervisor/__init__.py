@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .backends import CdpEndpoint, Endpoint, LocalEndpoint, find_browser
+    from .backends import BrowserbaseEndpoint, CdpEndpoint, Endpoint, LocalEndpoint, find_browser
     from .core.dialogs import DialogPolicy
     from .core.view import Dialog, Frame, FrameTree, Tab, View
     from .dialog_answer import DialogAnswer
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .supervisor import Supervisor
 
 _HOMES = {
+    "BrowserbaseEndpoint": "backends",
     "CdpEndpoint": "backends",
     "Dialog": "core.view",
     "DialogAnswer": "dialog_answer",
@@ -44,6 +45,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "BrowserbaseEndpoint",
     "CdpEndpoint",
     "Dialog",
     "DialogAnswer",
