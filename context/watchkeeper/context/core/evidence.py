@@ -21,8 +21,8 @@ from watchkeeper.context.core.lexicon import Lexicon, Term
 from watchkeeper.context.core.quotes import Quote, choose_quotes, typed_text
 from watchkeeper.context.core.source_lines import Part, Speaker, parts_of, pieces
 
-WORTH: dict[Speaker, float] = {"user": 4.0, "host": 0.5, "assistant": 6.0, "call": 6.0, "result": 1.0}
-LINE_WORTH: dict[Speaker, float] = {"user": 1.4, "host": 0.8, "assistant": 1.4, "call": 1.2, "result": 1.0}
+WORTH: dict[Speaker, float] = {"user": 4.0, "host": 1.0, "assistant": 6.0, "call": 6.0, "result": 1.0}
+LINE_WORTH: dict[Speaker, float] = {"user": 1.0, "host": 1.0, "assistant": 1.1, "call": 1.0, "result": 1.0}
 QUOTES_SHARE = 0.35
 INDEX_SHARE = 0.12
 DILUTION = 0.1
@@ -163,13 +163,23 @@ def harvest(
             if len(words) >= MIN_WORDS or sum(map(len, unit)) > MAX_UNIT:
                 text = "\n".join(unit)
                 candidates.append(
-                    _Candidate(SourceLine(part.index, speaker, part.tool, text), frozenset(unit_terms), LINE_WORTH[speaker], estimate(text) + 1.5)
+                    _Candidate(
+                        SourceLine(part.index, speaker, part.tool, text),
+                        frozenset(unit_terms),
+                        LINE_WORTH[speaker],
+                        estimate(text) + 1.5,
+                    )
                 )
                 unit, unit_terms, words = [], set(), set()
         if unit:
             text = "\n".join(unit)
             candidates.append(
-                _Candidate(SourceLine(part.index, speaker, part.tool, text), frozenset(unit_terms), LINE_WORTH[speaker], estimate(text) + 1.5)
+                _Candidate(
+                    SourceLine(part.index, speaker, part.tool, text),
+                    frozenset(unit_terms),
+                    LINE_WORTH[speaker],
+                    estimate(text) + 1.5,
+                )
             )
         lexicon.sight(here, WORTH[speaker] / (1 + len(here)) ** DILUTION, part.index)
 
@@ -218,7 +228,7 @@ def estimate(text: str) -> float:
 
 
 _Pick = tuple[float, "_Candidate | Term"]
-BARE = 0.5
+BARE = 0.6
 
 
 def _choose(

@@ -22,10 +22,24 @@ _NON_LATIN = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]+")
 MAX_WORD = 40
 
 KIND_WEIGHT: dict[str, float] = {
-    "url": 0.7, "email": 1.0, "path": 2.0, "file": 1.5, "host": 0.8, "uuid": 0.8, "sha": 1.0, "ref": 1.2, "version": 0.7,
-    "date": 0.5, "money": 1.0, "number": 0.8, "id": 0.8, "symbol": 1.3, "quote": 0.6, "word": 0.05,
+    "url": 0.7,
+    "email": 1.0,
+    "path": 2.0,
+    "file": 1.5,
+    "host": 0.8,
+    "uuid": 0.8,
+    "sha": 1.0,
+    "ref": 1.2,
+    "version": 0.7,
+    "date": 0.5,
+    "money": 1.0,
+    "number": 0.8,
+    "id": 0.8,
+    "symbol": 1.3,
+    "quote": 0.6,
+    "word": 0.05,
 }
-AGING = 0.75
+AGING = 0.5
 SHARPNESS = 1.0  # fmt: skip
 
 
@@ -59,7 +73,7 @@ class Lexicon:
 
     def _analyse(self, chunk: str) -> tuple[Term, ...]:
         terms = {self._number(text, kind) for text, kind in classify(chunk)}
-        if len(chunk) <= 400:
+        if len(chunk) <= 400 and not terms:
             for word in _WORD.findall(chunk):
                 if len(word) <= MAX_WORD and not word.isdigit():
                     terms.add(self._number(word, None))
@@ -92,5 +106,6 @@ class Lexicon:
         age = [0.0] + [n**-AGING for n in range(1, now + 1)]
         kind_weight = [KIND_WEIGHT[kind or "word"] for kind in self.kinds]
         return [
-            (score * age[now - last] * kind) ** SHARPNESS for score, last, kind in zip(self.score, self.last, kind_weight, strict=True)
+            (score * age[now - last] * kind) ** SHARPNESS
+            for score, last, kind in zip(self.score, self.last, kind_weight, strict=True)
         ]
