@@ -98,7 +98,7 @@ class Archive:
         """Archive what is new of a conversation; returns the position of each message in it.
 
         Raises:
-            ArchiveError: `not_json`: a message holds something that JSON cannot say; `bad_session`. Nothing was archived.
+            ArchiveError: `not_json`: a message holds what JSON cannot say; `bad_session`. Nothing was archived.
         """
         _check_name(session)
         heads: dict[str, str] = {}
@@ -346,6 +346,13 @@ class _Covering:
         return None
 
 
+def digest_of(message: Mapping[str, Any]) -> str:
+    """Identifies what a message says, whatever the order of its keys."""
+    plain = {k: v for k, v in message.items() if k != _PRIVATE} if _PRIVATE in message else message
+    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:32]
+
+
 def _check_name(session: str) -> None:
     if not 0 < len(session) <= 200 or not session.isprintable():
         raise ArchiveError(
@@ -364,10 +371,8 @@ def _original(message: Mapping[str, Any], heads: Mapping[str, str], at: int) -> 
         raise ArchiveError(
             "not_json", f"message {at} cannot be written as JSON: {error}", "messages are JSON objects"
         ) from error
-    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-    digest = hashlib.sha256(canonical.encode()).hexdigest()[:32]
     role = str(plain.get("role", ""))[:40].encode("ascii", "replace").decode().replace("\x00", "?")
-    return Original(role, body, digest, chunks_of(plain, heads))
+    return Original(role, body, digest_of(plain), chunks_of(plain, heads))
 
 
 def _align(digests: Sequence[str], held: Sequence[str]) -> list[int | None]:

@@ -51,15 +51,15 @@ class ArchiveTools:
         self._session = session
         self._count = count
         self._prefix = prefix
-        self._tools: dict[str, tuple[dict[str, Any], Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
-            f"{prefix}_grep": (_schema_grep(prefix), self._grep),
-            f"{prefix}_describe": (_schema_describe(prefix), self._describe),
-            f"{prefix}_expand": (_schema_expand(prefix), self._expand),
+        runs = (self._grep, self._describe, self._expand)
+        self._tools = {
+            schema["name"]: (schema, run) for schema, run in zip(self.schemas_for(prefix), runs, strict=True)
         }
 
-    def schemas(self) -> list[dict[str, Any]]:
+    @staticmethod
+    def schemas_for(prefix: str) -> list[dict[str, Any]]:
         """`{name, description, parameters}` of each tool."""
-        return [schema for schema, _ in self._tools.values()]
+        return [_schema_grep(prefix), _schema_describe(prefix), _schema_expand(prefix)]
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Run a tool; JSON text, `{"error": …}` if it cannot."""

@@ -1,0 +1,1 @@
+"""Context engines shipped as plugins."""

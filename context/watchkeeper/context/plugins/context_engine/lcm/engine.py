@@ -1,0 +1,437 @@
+"""The lossless engine: an immutable archive of every message, and an active context of summaries and raw messages.
+
+Rules:
+- Nothing is condensed before it is archived; every summary expands to the messages it stands for.
+- Above the soft threshold summaries are made in the background; they take effect, all at once, at the next `compress`.
+  Above the hard one `compress` makes them itself and waits.
+- What is returned is smaller than what came in, valid for all providers, and below the hard threshold; else the same
+  list comes back.
+- State is in the archive under the session's id and survives a restart.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from watchkeeper.context.archive import Archive, ArchiveTools, default_location, open_archive
+from watchkeeper.context.core.messages import INSTRUCTION_ROLES, check_messages, content_text
+from watchkeeper.context.core.repair import repair
+from watchkeeper.context.engine import ContextEngine, Progress, Usage
+from watchkeeper.context.errors import Cancelled, InvalidArgument
+from watchkeeper.context.redact import redact
+from watchkeeper.context.store import ArchiveError, Node, Stored
+from watchkeeper.context.summarizers.port import Summarizer
+from watchkeeper.context.tokens import estimate, message_tokens, tokenizer_for, total_tokens
+
+from .condense import Brief, Condensed, condense, cut_to
+from .dag import Item, fresh_start, leaves, to_condense
+from .follow import Follower, Message, Placed
+from .settings import LcmSettings
+from .show import aside_message, summary_message
+
+_log = logging.getLogger(__name__)
+
+_LEAST_LEAF = 1_000  # a smaller one is not worth a summary
+_FROM_ORIGINALS = 400_000  # tokens that a summary of summaries reads again at most
+_LATEST_TOKENS = 4_000
+_MEMORY = 6_000
+
+
+class LcmEngine(ContextEngine):
+    """See the module.
+
+    Args:
+        context_length: of the model, in tokens.
+        settings: see `LcmSettings`.
+        archive: where originals go; the default is the file that `settings["path"]` or the data directory names.
+        summarizer: a model that adds to the extractive floor; None for none.
+        model: whose tokens are counted.
+    """
+
+    def __init__(
+        self,
+        context_length: int = 200_000,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        archive: Archive | None = None,
+        summarizer: Summarizer | None = None,
+        model: str = "",
+    ) -> None:
+        self.settings = LcmSettings.read(settings or {})
+        self._archive = archive
+        self._summarizer = summarizer
+        self._count = tokenizer_for(model).count
+        self._session = ""
+        self._follower: Follower | None = None
+        self._lock = threading.RLock()
+        self._background: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._ready = False
+        self._sizes: dict[tuple[str, int], int] = {}
+        self.last_failure = ""
+        self.last_repairs: tuple[str, ...] = ()
+        self.update_model(model, context_length)
+
+    @property
+    def name(self) -> str:
+        return "lcm"
+
+    @property
+    def archive(self) -> Archive:
+        """The archive; opened when first needed."""
+        with self._lock:
+            if self._archive is None:
+                self._archive = open_archive(self.settings.path or default_location())
+            return self._archive
+
+    # --- what the host tells
+
+    def update_model(
+        self,
+        model: str,
+        context_length: int,
+        base_url: str = "",
+        api_key: str = "",
+        provider: str = "",
+        api_mode: str = "",
+    ) -> None:
+        """See `ContextEngine.update_model`."""
+        if context_length <= 0:
+            raise InvalidArgument(f"context_length must be above 0, not {context_length}", "give the model's window")
+        self.context_length = context_length
+        self.threshold_percent = self.settings.hard
+        self.threshold_tokens = int(context_length * self.threshold_percent)
+        self._count = tokenizer_for(model).count
+
+    def update_from_response(self, usage: Usage) -> None:
+        """See `ContextEngine.update_from_response`."""
+        self.last_prompt_tokens = int(usage.get("prompt_tokens") or 0)
+        self.last_completion_tokens = int(usage.get("completion_tokens") or 0)
+        self.last_total_tokens = int(usage.get("total_tokens") or self.last_prompt_tokens + self.last_completion_tokens)
+
+    def on_session_start(self, session_id: str, **kwargs: Any) -> None:
+        """Take up a conversation. With `boundary_reason="compression"` it goes on under the new id."""
+        with self._lock:
+            self._wait()
+            old = str(kwargs.get("old_session_id") or "")
+            if kwargs.get("boundary_reason") == "compression" and old and self._session == old and self._follower:
+                if self.archive.store.rename(self._follower.name, session_id):
+                    self._session = self._follower.session = self._follower.name = session_id
+                return
+            self._session = session_id
+            self._follower = None
+            self._ready = False
+            self._sizes.clear()
+
+    def on_session_end(self, session_id: str, messages: Sequence[Message]) -> None:
+        """Record the rest and let the background finish or stop."""
+        with self._lock:
+            if messages and session_id in ("", self._session):
+                self._following().follow(check_messages(messages))
+        self._stop.set()
+        self._wait()
+        self._stop.clear()
+
+    def on_session_reset(self) -> None:
+        """A new conversation; what was is still in the archive."""
+        with self._lock:
+            self._stop.set()
+            self._wait()
+            self._stop.clear()
+            super().on_session_reset()
+            if self._follower is not None:
+                self._follower.restart()
+            self._ready = False
+            self._sizes.clear()
+
+    def on_turn_complete(self, messages: Sequence[Message], usage: Usage | None = None, **kwargs: Any) -> None:
+        """Record the turn; above the soft threshold begin to condense in the background."""
+        if usage:
+            self.update_from_response(usage)
+        with self._lock:
+            checked = check_messages(messages)
+            placed = self._following().follow(checked)
+            used = self.last_prompt_tokens or self._total(placed)
+            if used >= self._soft() and self.settings.background and self._background is None:
+                self._background = threading.Thread(target=self._prepare, args=(self._following().name,), daemon=True)
+                self._background.start()
+
+    # --- deciding
+
+    def should_compress(self, prompt_tokens: int | None = None) -> bool:
+        """Above the hard threshold, or above the soft one when summaries are ready."""
+        used = prompt_tokens if prompt_tokens is not None else self.last_prompt_tokens
+        return used >= self.threshold_tokens or (self._ready and used >= self._soft())
+
+    def should_compress_preflight(self, messages: Sequence[Message]) -> bool:
+        """By an estimate."""
+        return self.should_compress(total_tokens(messages, estimate))
+
+    def has_content_to_compress(self, messages: Sequence[Message]) -> bool:
+        """Whether there is anything outside the fresh tail."""
+        items = [Item(n, str(m.get("role")), message_tokens(m, estimate)) for n, m in enumerate(messages)]
+        talk = [item for item in items if item.role not in INSTRUCTION_ROLES]
+        start = fresh_start(talk, self._fresh())
+        return start > 0 and sum(item.tokens for item in talk if item.position < start) >= _LEAST_LEAF
+
+    # --- compressing
+
+    def compress(
+        self,
+        messages: list[Message],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+        force: bool = False,
+        memory_context: str = "",
+        *,
+        cancelled: Callable[[], bool] = lambda: False,
+        progress: Progress | None = None,
+    ) -> list[Message]:
+        """The active context: instructions, one message of summaries, raw messages. The same list if nothing was due.
+
+        Raises:
+            InvalidMessages, Cancelled, ArchiveError
+        """
+        checked = check_messages(messages)
+        with self._lock:
+            before = total_tokens(checked, estimate)
+            used = current_tokens or before
+            if not force and not self.should_compress(used):
+                return messages
+            placed = self._following().follow(checked)
+            self._wait(cancelled)
+            brief = Brief(self._count, self._summarizer, focus_topic, redact(memory_context)[:_MEMORY], cancelled)
+            out = self._fitted(placed, brief, squeeze=force)
+            if out is None or total_tokens([m for m, _ in out], estimate) >= before:
+                return messages
+            result, repairs = repair([m for m, _ in out])
+            self.last_repairs = tuple(map(str, repairs))
+            self._remember(out, result)
+            self._ready = False
+            self.compression_count += 1
+            return result
+
+    def _fitted(self, placed: list[Placed], brief: Brief, *, squeeze: bool) -> list[tuple[Message, int | None]] | None:
+        """Condense until the context fits; each step gives up a little more rawness."""
+        goal = int(self.threshold_tokens * self.settings.goal)
+        fresh, aside = self._fresh(), self.settings.large_tokens
+        name = self._following().name
+        out: list[tuple[Message, int | None]] | None = None
+        for step in range(12):
+            if brief.cancelled():
+                raise Cancelled
+            self._grow(name, fresh, brief, remainder=squeeze or step > 0)
+            out = self._assembled(placed, name, aside)
+            if out is None or total_tokens([m for m, _ in out], estimate) <= goal:
+                break
+            squeeze = True
+            fresh //= 2
+            if step >= 2:
+                aside = max(200, aside // 3)
+                self._merge_roots(name, brief)
+        return out
+
+    def _assembled(self, placed: list[Placed], name: str, aside: int) -> list[tuple[Message, int | None]] | None:
+        """Instructions, summaries, and what comes after them; None if there are no summaries."""
+        roots = self.archive.store.roots(name)
+        if not roots:
+            return None
+        covered = roots[-1].last
+        head: list[tuple[Message, int | None]] = []
+        tail: list[tuple[Message, int | None]] = []
+        for item in placed:
+            if item.position is None:
+                continue
+            if item.message.get("role") in INSTRUCTION_ROLES and not tail and item.position < roots[0].first:
+                head.append((item.message, item.position))
+            elif item.position > covered:
+                tail.append((self._aside(name, item, aside), item.position))
+        latest = "" if any(m.get("role") == "user" for m, _ in tail) else self._latest_request(name, covered)
+        summary: tuple[Message, int | None] = (summary_message(roots, latest), None)
+        return [*head, summary, *tail]
+
+    def _aside(self, name: str, item: Placed, limit: int) -> Message:
+        tokens = message_tokens(item.message, estimate)
+        text = content_text(item.message.get("content"))
+        if tokens <= limit or len(text) < 2_000 or item.position is None:
+            return item.message
+        for stored in self.archive.store.messages(name, item.position, item.position):
+            return aside_message(stored, tokens)
+        return item.message
+
+    def _latest_request(self, name: str, before: int) -> str:
+        """The last thing the person typed, for a tail without it."""
+        at = before
+        while at >= 0:
+            for stored in reversed(list(self.archive.store.messages(name, max(0, at - 99), at))):
+                if stored.role == "user":
+                    text = content_text(stored.message().get("content"))
+                    return cut_to(text, min(_LATEST_TOKENS, self.context_length // 16), self._count)
+            at -= 100
+        return ""
+
+    def _remember(self, out: list[tuple[Message, int | None]], result: list[Message]) -> None:
+        follower = self._following()
+        shown = {id(message): position for message, position in out}
+        last: int | None = None
+        for message in result:
+            position = shown.get(id(message), last)
+            follower.remember(message, position)
+            last = position
+
+    # --- condensing
+
+    def _grow(self, name: str, fresh: int, brief: Brief, *, remainder: bool) -> None:
+        """Make the leaves that are due, then the summaries above them."""
+        store = self.archive.store
+        roots = store.roots(name)
+        begin = roots[-1].last + 1 if roots else 0
+        items = [self._item(name, stored) for stored in store.messages(name, begin)]
+        while not roots and items and items[0].role in INSTRUCTION_ROLES:
+            items.pop(0)
+        sizes = {item.position: item.tokens for item in items}
+        for first, last in leaves(items, fresh_start(items, fresh), self._leaf()):
+            source = sum(sizes[p] for p in range(first, last + 1) if p in sizes)
+            if source < (_LEAST_LEAF if remainder else self._leaf()):
+                continue
+            if brief.cancelled():
+                raise Cancelled
+            stored_range = list(store.messages(name, first, last))
+            made = condense([s.message() for s in stored_range], source, self._budget(source), brief)
+            self._add(name, 0, made, source, stored_range[0], stored_range[-1], ())
+        while group := to_condense(store.roots(name), self.settings.fanout):
+            self._merge(name, group, brief)
+
+    def _merge_roots(self, name: str, brief: Brief) -> None:
+        roots = self.archive.store.roots(name)
+        if len(roots) > 1:
+            self._merge(name, tuple(roots[:2]) if len(roots) < 4 else tuple(roots[: len(roots) // 2]), brief)
+
+    def _merge(self, name: str, group: tuple[Node, ...], brief: Brief) -> None:
+        if brief.cancelled():
+            raise Cancelled
+        store = self.archive.store
+        source = sum(node.source_tokens for node in group)
+        children = sum(node.tokens for node in group)
+        if source <= _FROM_ORIGINALS:
+            messages = [s.message() for s in store.messages(name, group[0].first, group[-1].last)]
+        else:
+            messages = [{"role": "assistant", "content": node.text} for node in group]
+        made = condense(messages, children, max(200, min(self.settings.node_tokens * 2, children // 2)), brief)
+        ends = [next(iter(store.messages(name, p, p))) for p in (group[0].first, group[-1].last)]
+        self._add(name, max(n.depth for n in group) + 1, made, source, ends[0], ends[1], tuple(n.id for n in group))
+
+    def _add(
+        self,
+        name: str,
+        depth: int,
+        made: Condensed,
+        source: int,
+        first: Stored,
+        last: Stored,
+        children: tuple[int, ...],
+    ) -> None:
+        if made.failure:
+            self.last_failure = made.failure
+            _log.warning("lcm: a model's summary is missing, the extractive one stands: %s", made.failure)
+        node = Node(
+            0, name, depth, made.text, made.tokens, source, first.position, last.position, first.at, last.at
+        )  # fmt: skip
+        try:
+            self.archive.store.add_node(node, children)
+        except ArchiveError as error:
+            if error.code != "node_overlaps":  # another process was faster: its summary is as good
+                raise
+
+    def _prepare(self, name: str) -> None:
+        """In the background: what the next `compress` would have to do."""
+        try:
+            self._grow(
+                name, self._fresh(), Brief(self._count, self._summarizer, cancelled=self._stop.is_set), remainder=False
+            )
+            self._ready = True
+        except Cancelled:
+            return
+        except Exception as error:  # noqa: BLE001 - nobody waits for this thread; the next compress meets it again
+            self.last_failure = redact(f"{type(error).__name__}: {error}")[:200]
+            _log.warning("lcm: condensing in the background failed: %s", self.last_failure)
+
+    def _wait(self, cancelled: Callable[[], bool] = lambda: False) -> None:
+        thread = self._background
+        while thread is not None and thread.is_alive():
+            thread.join(0.05)
+            if cancelled():
+                raise Cancelled
+        self._background = None
+
+    # --- sizes
+
+    def _soft(self) -> int:
+        return int(self.threshold_tokens * self.settings.soft)
+
+    def _fresh(self) -> int:
+        return self.settings.fresh_tokens or min(24_000, self.context_length // 8)
+
+    def _leaf(self) -> int:
+        return min(self.settings.leaf_tokens, max(_LEAST_LEAF, self.context_length // 8))
+
+    def _budget(self, source: int) -> int:
+        return max(150, min(self.settings.node_tokens, source // 8))
+
+    def _item(self, name: str, stored: Stored) -> Item:
+        key = (name, stored.position)
+        tokens = self._sizes.get(key)
+        if tokens is None:
+            tokens = self._sizes[key] = message_tokens(stored.message(), estimate)
+        return Item(stored.position, stored.role, tokens)
+
+    def _total(self, placed: list[Placed]) -> int:
+        return total_tokens([item.message for item in placed], estimate)
+
+    def _following(self) -> Follower:
+        if self._follower is None:
+            self._session = self._session or f"conversation {uuid.uuid4()}"
+            self._follower = Follower(self.archive, self._session)
+        return self._follower
+
+    # --- tools and status
+
+    def _tools(self) -> ArchiveTools:
+        return ArchiveTools(self.archive, lambda: self._following().name, self._count)
+
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        """lcm_grep, lcm_describe, lcm_expand."""
+        return ArchiveTools.schemas_for("lcm")
+
+    def handle_tool_call(self, name: str, args: Mapping[str, Any], **kwargs: Any) -> str:
+        """See `ContextEngine.handle_tool_call`."""
+        if name not in {schema["name"] for schema in self.get_tool_schemas()}:
+            return json.dumps({"error": f"Unknown tool: {name}"})
+        return self._tools().call(name, args)
+
+    def get_status(self) -> dict[str, Any]:
+        """The standard fields, and what the archive holds of this conversation."""
+        status = dict(super().get_status())
+        if self._follower is not None:
+            roots = self.archive.store.roots(self._follower.name)
+            status["lcm"] = {
+                "conversation": self._follower.name,
+                "summaries": len(roots),
+                "depth": max((root.depth for root in roots), default=0),
+                "messages_condensed": sum(root.last - root.first + 1 for root in roots),
+                "ready": self._ready,
+                "last_failure": self.last_failure,
+            }
+        return status
+
+    def close(self) -> None:
+        """Stop the background and close the archive. Idempotent."""
+        self._stop.set()
+        self._wait()
+        if self._archive is not None:
+            self._archive.close()
