@@ -3,11 +3,11 @@
 Stable: the command ``watchkeeper``, the names and forms of its tools and settings. No Python name here is.
 """
 
-from importlib.metadata import version
-
 NAME = "watchkeeper"
 
 
 def own_version() -> str:
     """The version of the installed distribution."""
+    from importlib.metadata import version
+
     return version(NAME)

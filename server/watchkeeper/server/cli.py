@@ -5,10 +5,15 @@ settings is told in a sentence, with status 2. Only ``serve`` over stdio may not
 """
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from . import own_version
+
+if TYPE_CHECKING:
+    from .boot import Handover
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -32,9 +37,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     if command == "version":
         print(own_version())  # noqa: T201
         return 0
+    if command == "serve":
+        from . import boot
+
+        if boot.may_answer(options, os.environ, getattr(parsed, "config", None)):
+            return boot.start(lambda: _loaded(parsed, options))
     from .commands import run
 
     return run(command, parsed, options)
+
+
+def _loaded(parsed: argparse.Namespace, options: dict[str, str]) -> Callable[["Handover"], int]:
+    """Import the server and read the settings; gives what serves. Raises SystemExit where the settings are wrong."""
+    from .commands import prepared, serve_from
+
+    settings = prepared(parsed, options)
+    return lambda handover: serve_from(settings, handover)
 
 
 def _settings_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
@@ -60,27 +78,41 @@ def _parser() -> argparse.ArgumentParser:
     def formatter(prog: str) -> argparse.HelpFormatter:
         return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=79)
 
-    common = argparse.ArgumentParser(add_help=False, formatter_class=formatter)
-    # A parent's default would overwrite what was given before the command's name.
-    common.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="settings as YAML")
-    for name, target, metavar, help in SHORT_OPTIONS:
-        common.add_argument(
-            f"--{name}", dest=f"{SETTING}{target}", metavar=metavar, default=argparse.SUPPRESS, help=help
-        )
+    def settings(*, told: bool) -> argparse.ArgumentParser:
+        """The options that every command takes; ``told`` in its help."""
+        parent = argparse.ArgumentParser(add_help=False)
+        # Nothing is a default: it would overwrite what was given before the command's name.
+        parent.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="settings as YAML")
+        for name, target, metavar, about in SHORT_OPTIONS:
+            parent.add_argument(
+                f"--{name}",
+                dest=f"{SETTING}{target}",
+                metavar=metavar,
+                default=argparse.SUPPRESS,
+                help=about if told else argparse.SUPPRESS,
+            )
+        return parent
+
     parser = argparse.ArgumentParser(
         prog="watchkeeper",
         formatter_class=formatter,
-        parents=[common],
+        parents=[settings(told=True)],
         description="An MCP server: a browser that an agent cannot lose sight of, and a context\n"
         "that it can shrink without forgetting. Without a command it serves over stdio.",
         epilog=EPILOG,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
-    def command(name: str, help: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=help, description=help, parents=[common], formatter_class=formatter)
+    def command(name: str, help: str, *, told: bool = False) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name,
+            help=help,
+            description=f"{help[0].upper()}{help[1:]}.",
+            parents=[settings(told=told)],
+            formatter_class=formatter,
+        )
 
-    command("serve", "serve MCP over stdio, or with --transport http over HTTP")
+    command("serve", "serve MCP over stdio, or with --transport http over HTTP", told=True)
     command("demo", "show on a real browser what it does, and check it")
     command("doctor", "what is found, what is missing, and how to mend it")
     compress = command("compress", "compress a transcript, and report what was kept")

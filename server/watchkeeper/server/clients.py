@@ -5,9 +5,10 @@ pass text on, and it is paid for once. Everybody else (SDKs, the Inspector, prog
 the client calls itself, in ``initialize`` or in each request's ``_meta``; spaces and capitals vary between versions.
 """
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from .settings import Results
+if TYPE_CHECKING:
+    from .settings import Results
 
 Form = Literal["text", "structured", "both"]
 
@@ -43,7 +44,7 @@ WITH_MODEL = (
 )
 
 
-def form(setting: Results, client: str | None) -> Form:
+def form(setting: "Results", client: str | None) -> Form:
     """The form for a client of this name; ``setting`` is ``server.results``."""
     if setting != "auto":
         return setting

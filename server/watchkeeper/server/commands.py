@@ -5,28 +5,63 @@ Rule: an expected failure is a sentence on stderr and a status, never a tracebac
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import anyio
 
+from .boot import Handover
 from .cli import EXIT_FAILED, EXIT_USAGE
 from .errors import told
+from .settings import Settings
 from .settings_sources import Loaded, SettingsError, load
 
 
 def run(command: str, parsed: argparse.Namespace, options: Mapping[str, str]) -> int:
     """The exit status of the command."""
     try:
+        loaded = _load(parsed, options)
+    except SystemExit as wrong:
+        return EXIT_USAGE if wrong.code is None else int(wrong.code)
+    return _told(lambda: _run(command, parsed, loaded, options))
+
+
+def prepared(parsed: argparse.Namespace, options: Mapping[str, str]) -> Settings:
+    """The settings, with everything imported that serving over stdio needs. Raises SystemExit where they are wrong."""
+    loaded = _load(parsed, options)
+    from . import serve  # noqa: F401 - the point is that it is there afterwards
+    from .transports import stdio  # noqa: F401
+
+    return loaded.settings
+
+
+def serve_from(settings: Settings, handover: Handover) -> int:
+    """Serve over stdio what ``boot`` hands over."""
+    from .serve import serve
+
+    def serving() -> int:
+        anyio.run(serve, settings, handover)
+        return 0
+
+    return _told(serving)
+
+
+def _load(parsed: argparse.Namespace, options: Mapping[str, str]) -> Loaded:
+    try:
         loaded = load(options, config=getattr(parsed, "config", None))
     except SettingsError as error:
         for problem in error.problems:
             say(problem)
-        return EXIT_USAGE
+        raise SystemExit(EXIT_USAGE) from None
     from .logs import start_logging
 
     start_logging(loaded.settings.server.log_level)
+    return loaded
+
+
+def _told(command: Callable[[], int]) -> int:
+    """Run a command; what is expected to fail is said in a sentence."""
     try:
-        return _run(command, parsed, loaded)
+        return command()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -41,7 +76,7 @@ def run(command: str, parsed: argparse.Namespace, options: Mapping[str, str]) ->
         return EXIT_FAILED
 
 
-def _run(command: str, parsed: argparse.Namespace, loaded: Loaded) -> int:
+def _run(command: str, parsed: argparse.Namespace, loaded: Loaded, options: Mapping[str, str]) -> int:
     settings = loaded.settings
     match command:
         case "serve":
@@ -60,7 +95,7 @@ def _run(command: str, parsed: argparse.Namespace, loaded: Loaded) -> int:
         case "demo":
             from .demo import demo
 
-            return anyio.run(demo, settings)
+            return anyio.run(demo, options)
         case "compress":
             from .compress_file import compress_file
 

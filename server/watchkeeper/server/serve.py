@@ -3,13 +3,14 @@
 import anyio
 
 from .app import make_server
+from .boot import Handover
 from .dispatch import Dispatcher
 from .lifetime import serve_until_ended
 from .settings import Settings
 
 
-async def serve(settings: Settings) -> None:
-    """Until the client or a signal ends it.
+async def serve(settings: Settings, handover: Handover | None = None) -> None:
+    """Until the client or a signal ends it. ``handover``: what ``boot`` read and answered before.
 
     Raises: ToolError or SupervisorError where the settings cannot work.
     """
@@ -25,6 +26,6 @@ async def serve(settings: Settings) -> None:
     async def over_stdio(stop: anyio.Event) -> None:
         from .transports.stdio import serve_stdio
 
-        await serve_stdio(server, stop, max_message_bytes=limit)
+        await serve_stdio(server, stop, max_message_bytes=limit, handover=handover)
 
     await serve_until_ended(dispatcher, over_stdio)

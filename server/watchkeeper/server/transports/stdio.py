@@ -1,9 +1,8 @@
 """MCP over stdin and stdout: a message a line.
 
-Rules: stdout carries protocol only. The descriptor is taken over before anything else runs, and number 1 points at
-stderr from then on, so whatever prints goes there; number 0 is empty, so no child reads from the client. Every line
-gets an answer if it asks for one: what is no JSON, no message or too long is refused with the error that JSON-RPC has
-for it. The end of input ends the server.
+Rules: stdout carries protocol only; the descriptors are taken over before anything else runs. Every line gets an answer
+if it asks for one: what is no JSON, no message or too long is refused with the error that JSON-RPC has for it. The end
+of input ends the server.
 
 Reading happens in a daemon thread, because a read of stdin cannot be cancelled, and would keep the process alive.
 
@@ -15,6 +14,8 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from itertools import chain
 from typing import Any
 
 import anyio
@@ -23,38 +24,37 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from ..boot import Handover
+from ..descriptors import take_over, write_all
+
 CHUNK = 1 << 16
 LINES_AHEAD = 64
 
 
-def take_over(descriptor: int, instead: int | None) -> int:
-    """A duplicate of a standard descriptor, whose number then leads to ``instead`` (None: nowhere)."""
-    private = os.dup(descriptor)
-    os.set_inheritable(private, False)
-    if instead is None:
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nowhere, descriptor)
-        os.close(nowhere)
-    else:
-        os.dup2(instead, descriptor)
-    return private
-
-
-async def serve_stdio(server: Server[Any], stop: anyio.Event, *, max_message_bytes: int) -> None:
+async def serve_stdio(
+    server: Server[Any], stop: anyio.Event, *, max_message_bytes: int, handover: Handover | None = None
+) -> None:
     """Serve one client until its end of input, or until ``stop`` is set and what it asked for is answered."""
-    source, sink = take_over(0, None), take_over(1, 2)
-    await serve_descriptors(server, source, sink, stop, max_message_bytes=max_message_bytes)
+    given = handover or Handover(take_over(0, None), take_over(1, 2))
+    await serve_descriptors(server, given.source, given.sink, stop, max_message_bytes=max_message_bytes, handover=given)
 
 
 async def serve_descriptors(
-    server: Server[Any], source: int, sink: int, stop: anyio.Event, *, max_message_bytes: int
+    server: Server[Any],
+    source: int,
+    sink: int,
+    stop: anyio.Event,
+    *,
+    max_message_bytes: int,
+    handover: Handover | None = None,
 ) -> None:
-    """The same on any two descriptors."""
+    """The same on any two descriptors. ``handover``: what was read, and answered, before we came."""
+    before = handover or Handover(source, sink)
     unanswered = _Unanswered()
     lines: asyncio.Queue[bytes | None] = asyncio.Queue(LINES_AHEAD)
     loop = asyncio.get_running_loop()
     reader = threading.Thread(
-        target=_read_lines, args=(source, max_message_bytes, loop, lines), name="watchkeeper-stdin", daemon=True
+        target=_read_lines, args=(before, max_message_bytes, loop, lines), name="watchkeeper-stdin", daemon=True
     )
     incoming, messages_in = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     messages_out, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
@@ -63,7 +63,7 @@ async def serve_descriptors(
     async def write(text: str) -> None:
         async with writing:
             data = text.encode("utf-8", "replace") + b"\n"
-            await anyio.to_thread.run_sync(_write, sink, data, abandon_on_cancel=True)
+            await anyio.to_thread.run_sync(write_all, sink, data, abandon_on_cancel=True)
 
     async def receive() -> None:
         async with incoming:
@@ -80,6 +80,8 @@ async def serve_descriptors(
     async def send() -> None:
         async with outgoing:
             async for message in outgoing:
+                if before.answers_again(message.message):
+                    continue
                 await write(message.message.model_dump_json(by_alias=True, exclude_unset=True))
                 unanswered.sent(message.message)
 
@@ -150,24 +152,24 @@ def _refusal(number: str | int | None, code: int, message: str) -> str:
 
 
 def _read_lines(
-    source: int, max_bytes: int, loop: asyncio.AbstractEventLoop, lines: "asyncio.Queue[bytes | None]"
+    before: Handover, max_bytes: int, loop: asyncio.AbstractEventLoop, lines: "asyncio.Queue[bytes | None]"
 ) -> None:
     """Runs in the thread. Waits while the server is behind, so that no client can fill our memory."""
     try:
-        for line in _lines(source, max_bytes):
+        for line in chain(before.lines, _lines(before, max_bytes)):
             asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
         asyncio.run_coroutine_threadsafe(lines.put(None), loop).result()
-    except RuntimeError:
+    except (RuntimeError, CancelledError):
         return  # the loop has ended
 
 
-def _lines(source: int, max_bytes: int) -> Iterator[bytes]:
+def _lines(before: Handover, max_bytes: int) -> Iterator[bytes]:
     """Lines without their ends; of one that is too long, a little more than the limit."""
-    pieces: list[bytes] = []
-    size = 0
+    pieces: list[bytes] = [before.rest] if before.rest else []
+    size = len(before.rest)
     while True:
         try:
-            chunk = os.read(source, CHUNK)
+            chunk = b"" if before.ended else os.read(before.source, CHUNK)
         except OSError:
             chunk = b""
         *whole, last = chunk.split(b"\n")
@@ -181,9 +183,3 @@ def _lines(source: int, max_bytes: int) -> Iterator[bytes]:
         if last and size <= max_bytes:
             pieces.append(last)
             size += len(last)
-
-
-def _write(sink: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(sink, view) :]

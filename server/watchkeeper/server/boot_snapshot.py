@@ -1,0 +1,95 @@
+"""What ``boot`` answers before the SDK is there, taken from the live server.
+
+Rules: nothing is written by hand: the server is asked, in both eras, through its own transport.
+"""
+
+import json
+import os
+from typing import Any
+
+import anyio
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from .app import make_server
+from .boot import MODERN_CLIENT, MODERN_VERSION
+from .descriptors import write_all
+from .dispatch import Dispatcher
+from .settings import Settings
+from .tools import ALL_TOOLS
+from .transports.stdio import serve_descriptors
+
+WAIT_S = 20.0
+ABOUT = {"name": "boot", "version": "1"}
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+
+def build() -> str:
+    """The text of ``boot_snapshot.json``."""
+    modern = {MODERN_VERSION: MODERN_PROTOCOL_VERSIONS[-1], MODERN_CLIENT: ABOUT, CAPABILITIES: {}}
+    answers = {
+        **_ask(
+            ("initialize", {"protocolVersion": "newest", "capabilities": {}, "clientInfo": ABOUT}),
+            ("notifications/initialized", None),
+            ("legacy", {}),
+        ),
+        **_ask(("discover", {"_meta": modern}), ("modern", {"_meta": modern})),
+    }
+    newest = answers["initialize"].pop("protocolVersion")
+    tools = answers["legacy"].pop("tools")
+    if answers["modern"].pop("tools") != tools:
+        raise AssertionError("the tools differ between the eras; boot.py has to know")
+    snapshot = {
+        "initialize": answers["initialize"],
+        "newest_legacy": newest,
+        "legacy_versions": sorted(HANDSHAKE_PROTOCOL_VERSIONS),
+        "modern_versions": sorted(MODERN_PROTOCOL_VERSIONS),
+        "discover": answers["discover"],
+        "tools_legacy": answers["legacy"],
+        "tools_modern": answers["modern"],
+        "needs_browser": sorted(spec.name for spec in ALL_TOOLS if spec.needs),
+        "tools": tools,
+    }
+    return json.dumps(snapshot, ensure_ascii=False, indent=1) + "\n"
+
+
+_METHODS = {"discover": "server/discover", "legacy": "tools/list", "modern": "tools/list"}
+
+
+def _ask(*questions: tuple[str, dict[str, Any] | None]) -> dict[str, Any]:
+    """Put questions to a server of its own; gives the results by name. Those without parameters are notifications."""
+    lines = []
+    for name, params in questions:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": _METHODS.get(name, name)}
+        lines.append(message if params is None else {**message, "id": name, "params": params})
+    return anyio.run(_asked, "".join(json.dumps(line) + "\n" for line in lines).encode())
+
+
+async def _asked(lines: bytes) -> dict[str, Any]:
+    """Write lines to a server and collect its answers: as many as were asked for by an id."""
+    # A browser is given, so that the tools that need one are in the list; it is never started.
+    settings = Settings.model_validate({"browser": {"executable": "given"}})
+    server = make_server(Dispatcher(settings))
+    source, feed = os.pipe()
+    collect, sink = os.pipe()
+    answers: dict[str, Any] = {}
+    stop = anyio.Event()
+
+    def read() -> None:
+        wanted = sum(b'"id"' in line for line in lines.splitlines())
+        with os.fdopen(collect, encoding="utf-8") as replies:
+            while len(answers) < wanted:
+                answer = json.loads(replies.readline())
+                answers[answer["id"]] = answer["result"]
+
+    async def serve() -> None:
+        await serve_descriptors(server, source, sink, stop, max_message_bytes=1 << 20)
+
+    write_all(feed, lines)
+    with anyio.fail_after(WAIT_S):
+        async with anyio.create_task_group() as group:
+            group.start_soon(serve)
+            await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
+            stop.set()
+    for descriptor in (feed, source, sink):
+        os.close(descriptor)
+    return answers
