@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import own_version
+from . import boot_snapshot, own_version
 from .settings import Setting, all_settings, shown
 from .tools import ALL_TOOLS
 from .tools.spec import Json, ToolSpec
@@ -35,6 +35,7 @@ BUNDLE_KINDS = {bool: "boolean", int: "number", float: "number"}
 def files(root: Path = ROOT) -> dict[Path, str]:
     """Each generated file and what belongs in it."""
     return {
+        root / "server" / "watchkeeper" / "server" / "boot_snapshot.json": boot_snapshot.build(),
         root / "manifest.json": json.dumps(manifest(), indent=2, ensure_ascii=False) + "\n",
         root / "docs" / "settings.md": settings_page(),
         root / "docs" / "tools.md": tools_page(),
