@@ -99,6 +99,15 @@ class TreeReader:
                     return reader, number
         return frame, None
 
+    def owner(self, frame: Frame, frames: Sequence[Frame]) -> tuple[Frame, int] | None:
+        """The frame whose script sees the iframe that ``frame`` is in, and the iframe's number there."""
+        for (reader_id, _, number), inner_id in reversed(self._places.items()):
+            if inner_id == frame.frame_id:
+                reader = next((f for f in frames if f.frame_id == reader_id), None)
+                if reader is not None:
+                    return reader, number
+        return None
+
     async def _reads(self, reader: Frame, number: int) -> bool:
         return bool(await self._worlds.run(reader, "isReadable", number))
 

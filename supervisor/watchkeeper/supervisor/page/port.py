@@ -6,6 +6,7 @@ Rules: nothing in ``page`` uses more of a supervisor than this.
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
+from ..core.inputs import Event
 from ..core.view import View
 
 T = TypeVar("T")
@@ -32,3 +33,5 @@ class PagePort(Protocol):
     ) -> Any: ...
 
     async def wait_for(self, condition: Callable[[View], T | None], timeout: float) -> T: ...
+
+    def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]: ...

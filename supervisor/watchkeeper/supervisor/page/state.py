@@ -72,6 +72,9 @@ class PageState:
             )
         return found
 
+    def newest_first(self) -> tuple[Kept, ...]:
+        return tuple(reversed(self._kept.values()))
+
     def latest(self, tab_id: str) -> Kept | None:
         return next((k for k in reversed(self._kept.values()) if k.tab_id == tab_id), None)
 

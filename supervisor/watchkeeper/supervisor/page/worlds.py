@@ -18,7 +18,11 @@ from .port import PagePort
 
 WORLD_NAME = "watchkeeper-page"
 SCRIPTS = ("world.js", "roles.js", "names.js", "states.js", "tree.js", "actions.js", "waits.js")
-EXPORTS = "snapshot, takeCandidates, adoptClosedRoot, elementsOf, isReadable, countSlots"
+EXPORTS = """
+    snapshot takeCandidates adoptClosedRoot elementsOf isReadable countSlots describeNumber locate ownerPoint
+    prepareFill prepareType fieldState choose checkedState scrollBy isDraggable dragAndDrop clickLanded boxOf ownerCorner
+    untilText untilElement untilLoaded nextFrame
+"""
 GONE = "Cannot find context"
 
 
@@ -26,7 +30,7 @@ def script(key: str) -> str:
     """Our functions as one expression that puts them where only this supervisor looks for them."""
     folder = files(__package__) / "scripts"
     parts = "\n".join((folder / name).read_text("utf-8") for name in SCRIPTS)
-    ours = f"(() => {{\n'use strict';\n{parts}\nreturn {{ {EXPORTS} }};\n}})()"
+    ours = f"(() => {{\n'use strict';\n{parts}\nreturn {{ {', '.join(EXPORTS.split())} }};\n}})()"
     return f"globalThis[{key!r}] ??= {ours}; 0"
 
 
@@ -63,6 +67,16 @@ class Worlds:
             raise EvaluationFailed(
                 "The page was replaced while it was being read.", "Take a browser_snapshot again."
             ) from None
+
+    async def run_if_there(self, frame: Frame, function: str, *arguments: Any) -> Any:
+        """Like ``run`` in the world that exists; None where its document is gone."""
+        known = self._contexts.get(frame.frame_id)
+        if known is None or known[0] != frame.session_id:
+            return None
+        try:
+            return await self._run(frame, known[1], function, arguments, True, None)
+        except (ProtocolError, EvaluationFailed, _NoWorld):
+            return None
 
     async def handles(self, frame: Frame, function: str, *arguments: Any) -> list[str]:
         """Object ids of the elements that one of our functions gives as an array."""

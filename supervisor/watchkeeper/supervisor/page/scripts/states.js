@@ -82,6 +82,7 @@ const VALUE_LENGTH = 2000;
 /** The value of a control as text; "" where it has none or it must not be told. */
 function valueOf(element, role, tag) {
   if (isSecret(element)) return "";
+  if (tag === "select" && role === "listbox") return ""; // its options say what is selected
   if (tag === "select") return [...element.selectedOptions].map((option) => collapse(option.label)).join(", ");
   if (tag === "input") {
     if (element.type === "file") return [...element.files].map((file) => file.name).join(", ");
