@@ -60,6 +60,11 @@ class NetworkLog:
         self.dropped = 0
         """Requests that were made and are not kept any more."""
 
+    @property
+    def listening(self) -> bool:
+        """Whether requests are kept already."""
+        return self._stop is not None
+
     async def start(self) -> None:
         """Listen from now on. Idempotent."""
         if self._stop is None:

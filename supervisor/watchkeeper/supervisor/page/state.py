@@ -46,6 +46,8 @@ class PageState:
         self.reader = TreeReader(port, self.worlds, self.ledger)
         self.lock = asyncio.Lock()
         """Held while the tree is read: two readings at once would give numbers twice."""
+        self.emulated_media: dict[str, str] = {}
+        """What the page was told of colours, motion and medium: it is only ever told all of it at once."""
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._count = 0
 

@@ -20,7 +20,8 @@ WORLD_NAME = "watchkeeper-page"
 SCRIPTS = ("world.js", "roles.js", "names.js", "states.js", "tree.js", "actions.js", "waits.js")
 EXPORTS = """
     snapshot takeCandidates adoptClosedRoot elementsOf isReadable countSlots describeNumber locate ownerPoint
-    prepareFill prepareType fieldState choose checkedState scrollBy isDraggable dragAndDrop clickLanded boxOf ownerCorner
+    prepareFill prepareType fieldState choose checkedState scrollBy isDraggable dragAndDrop clickLanded boxOf
+    ownerCorner
     untilText untilElement untilLoaded nextFrame
 """
 GONE = "Cannot find context"
