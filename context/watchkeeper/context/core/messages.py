@@ -2,8 +2,8 @@
 
 Rules:
 - A message is a dict and is never mutated; unknown keys and content parts travel through untouched.
-- Shape is checked here, once, at the door: what is wrong is said with the index of the message. Anything that passes can
-  be handled without further guards. What is well formed but breaks a provider's rules is `validity`'s business.
+- Shape is checked here, once, at the door: what is wrong is said with the index of the message. What passes can be
+  handled without further guards. What is well formed but breaks a provider's rules is `validity`'s business.
 
 Source: https://platform.openai.com/docs/api-reference/chat/create (messages).
 """

@@ -23,7 +23,9 @@ NOTE: Final = (
     "It tells what happened; build on it instead of doing the work again.]"
 )
 _NOTE_MARK: Final = "[Note: Some earlier conversation turns have been compacted"
-_RECORD = re.compile(re.escape(BEGIN) + r"(?P<intro>[^\n]*)\n(?P<body>.*?)\n*" + re.escape(END), re.DOTALL)
+_RECORD = re.compile(
+    r"(?:(?<=.)\n\n)?" + re.escape(BEGIN) + r"[^\n]*\n(?P<body>.*?)\n*" + re.escape(END) + r"(?:\n\n)?", re.DOTALL
+)
 
 
 def render_record(body: str, *, messages: int, recall: str = "") -> str:
@@ -89,33 +91,43 @@ class Found:
     body: str
 
 
-def take_out(messages: list[Message]) -> tuple[list[Message], tuple[Found, ...]]:
-    """The list without the records of earlier compactions, and those records; the same list if there is none."""
+@dataclass(frozen=True, slots=True)
+class TakenOut:
+    """A list without what compactions put into it; `origin` is where each message stood in the list that came in."""
+
+    messages: list[Message]
+    found: tuple[Found, ...]
+    origin: tuple[int, ...]
+
+
+def take_out(messages: list[Message]) -> TakenOut:
+    """The list as it was before records and notes were put into it; the same list if it has none."""
     found: list[Found] = []
     out: list[Message] = []
-    for message in messages:
-        if message["role"] not in ("user", "assistant") or not _mentions(message.get("content")):
+    origin: list[int] = []
+    for index, message in enumerate(messages):
+        mark = _NOTE_MARK if message["role"] in INSTRUCTION_ROLES else BEGIN
+        if message["role"] == "tool" or not _mentions(message.get("content"), mark):
             out.append(message)
+            origin.append(index)
             continue
         bodies: list[str] = []
         content = _stripped(message.get("content"), bodies)
-        if not bodies:
-            out.append(message)
-            continue
-        # Joined after what the message says, the record stood behind it; alone or joined before, in front of what follows.
-        behind = _starts_otherwise(message.get("content"))
-        found += [Found(len(out) + (1 if behind else 0), body) for body in bodies]
-        if content:
-            out.append({**message, "content": content})
-        elif message.get("tool_calls"):
-            out.append({**message, "content": None})
-    return (out, tuple(found)) if found else (messages, ())
+        # Joined after what the message says, the record stood behind it; otherwise in front of what follows.
+        behind = bool(content) and _starts_otherwise(message.get("content"))
+        found += [Found(len(out) + behind, body) for body in bodies]
+        if content or message.get("tool_calls"):
+            out.append({**message, "content": content or None})
+            origin.append(index)
+    if not found and len(out) == len(messages) and all(a is b for a, b in zip(out, messages, strict=True)):
+        return TakenOut(messages, (), tuple(range(len(messages))))
+    return TakenOut(out, tuple(found), tuple(origin))
 
 
-def _mentions(content: Any) -> bool:
+def _mentions(content: Any, mark: str) -> bool:
     if isinstance(content, str):
-        return BEGIN in content
-    return isinstance(content, list) and any(isinstance(p, dict) and BEGIN in str(p.get("text", "")) for p in content)
+        return mark in content
+    return isinstance(content, list) and any(isinstance(p, dict) and mark in str(p.get("text", "")) for p in content)
 
 
 def _starts_otherwise(content: Any) -> bool:
@@ -131,17 +143,17 @@ def _stripped(content: Any, bodies: list[str]) -> Any:
             bodies.append(match["body"].strip())
             return ""
 
-        return _RECORD.sub(keep, content).strip() if _RECORD.search(content) else content
+        return _RECORD.sub(keep, content).removesuffix(f"\n\n{NOTE}").removesuffix(NOTE)
     parts = []
     for part in content:
         text = part.get("text") if isinstance(part, dict) else None
-        if isinstance(text, str) and BEGIN in text:
+        if isinstance(text, str) and (BEGIN in text or _NOTE_MARK in text):
             rest = _stripped(text, bodies)
             if rest:
-                parts.append({**part, "text": rest})
+                parts.append({**part, "text": rest} if rest != text else part)
         else:
             parts.append(part)
     return parts
 
 
-__all__ = ["BEGIN", "END", "NOTE", "Found", "Placed", "place", "render_record", "take_out", "with_note"]
+__all__ = ["BEGIN", "END", "NOTE", "Found", "Placed", "TakenOut", "place", "render_record", "take_out", "with_note"]

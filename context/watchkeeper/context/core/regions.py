@@ -1,9 +1,10 @@
 """Head, middle and tail of a conversation: where a compaction may cut.
 
 Rules:
-- The head is the system prompt and the first exchange. One that would split a call from its results ends before the call.
-- The tail is walked back from the end in blocks (an assistant message with its results, or one other message), which are
-  never split. It takes blocks within its budget, more until it has its least number of messages, none above its cap.
+- The head is the system prompt and the first exchange. One that would split a call from its results ends before it.
+- The tail is walked back from the end in blocks (an assistant message with its results, or one other message), which
+  are never split. It takes blocks within its budget, more until it has its least number of messages, none above its
+  cap.
 - The newest block is always in the tail; the last user message always stays, in the tail or pinned before it.
 - A tail that begins inside the newest turn begins, if the turn thinks, with a message that begins with thinking.
 """
@@ -116,9 +117,9 @@ def _thinking_start(messages: _Messages, tail: int) -> int:
         return tail
     for index in range(tail, len(messages)):
         content = messages[index].get("content")
-        if isinstance(content, list | tuple) and content and isinstance(content[0], Mapping):
-            if content[0].get("type") in THINKING:
-                return index
+        first = content[0] if isinstance(content, list | tuple) and content else None
+        if isinstance(first, Mapping) and first.get("type") in THINKING:
+            return index
     return tail
 
 

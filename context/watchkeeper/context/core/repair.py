@@ -41,6 +41,15 @@ class Repair:
         return f"messages[{self.index}]: {self.what}"
 
 
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """The list that all providers take, what was done for it, and where each message stood in the list that came in."""
+
+    messages: list[Message]
+    repairs: tuple[Repair, ...]
+    origin: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class _Item:
     index: int
@@ -49,8 +58,14 @@ class _Item:
 
 def repair(messages: list[Message]) -> tuple[list[Message], tuple[Repair, ...]]:
     """A list that all providers take, and what was done for it; the same list when nothing had to be done."""
+    done = repaired(messages)
+    return done.messages, done.repairs
+
+
+def repaired(messages: list[Message]) -> Repaired:
+    """`repair`, with the place each message had before."""
     if not messages:
-        return messages, ()
+        return Repaired(messages, (), ())
     repairs: list[Repair] = []
     items = [_Item(i, _tidied(i, m, repairs)) for i, m in enumerate(messages)]
     items = _without_blank(items, repairs)
@@ -61,8 +76,12 @@ def repair(messages: list[Message]) -> tuple[list[Message], tuple[Repair, ...]]:
     items = _marks_limited(items, repairs)
     _final_blanks(items, repairs)
     if not repairs:
-        return messages, ()
-    return [item.message for item in items], tuple(sorted(repairs, key=lambda r: r.index))
+        return Repaired(messages, (), tuple(range(len(messages))))
+    return Repaired(
+        [item.message for item in items],
+        tuple(sorted(repairs, key=lambda r: r.index)),
+        tuple(item.index for item in items),
+    )
 
 
 # --- one message --------------------------------------------------------------------------------------
@@ -346,4 +365,4 @@ def _final_blanks(items: Sequence[_Item], repairs: list[Repair]) -> None:
     repairs.append(Repair(last.index, "blanks at the end of the final assistant text left out"))
 
 
-__all__ = ["NO_OUTPUT", "NO_RESULT", "OPENING", "SEE_ATTACHED", "Repair", "joined", "repair"]
+__all__ = ["NO_OUTPUT", "NO_RESULT", "OPENING", "SEE_ATTACHED", "Repair", "Repaired", "joined", "repair", "repaired"]

@@ -9,23 +9,24 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, overload
 
 from watchkeeper.context.core.budget import Budgets, summary_budget
 from watchkeeper.context.core.carried import carried_messages
 from watchkeeper.context.core.cutting import cut_message
 from watchkeeper.context.core.evidence import Harvest, harvest
-from watchkeeper.context.core.messages import INSTRUCTION_ROLES, Message, content_text, texts_of
-from watchkeeper.context.core.pruning import CLEARED, RERUN, STUB_FROM, stub
+from watchkeeper.context.core.messages import INSTRUCTION_ROLES, Message, texts_of
+from watchkeeper.context.core.pruning import RERUN, Recover
 from watchkeeper.context.core.record import Found, place, render_record, take_out, with_note
-from watchkeeper.context.core.regions import Regions, block_start, regions
-from watchkeeper.context.core.repair import Repair, repair
+from watchkeeper.context.core.regions import Regions, regions
+from watchkeeper.context.core.repair import Repair, repair, repaired
 from watchkeeper.context.core.sections import StructuredSummary
 from watchkeeper.context.core.validity import check, signed_thinking
 from watchkeeper.context.engines.model_summary import Brief, ModelSummary, fit, summarize_middle
+from watchkeeper.context.engines.view import View
 from watchkeeper.context.errors import Cancelled, InvalidArgument
 from watchkeeper.context.report import Kept, Report, SummarizerUse
 from watchkeeper.context.summarizers.port import Summarizer
@@ -34,8 +35,6 @@ from watchkeeper.context.tokens import Tokenizer, message_tokens, total_tokens
 LEAST_TARGET: Final = 200
 MODEL_SHARE: Final = 0.4
 """Of the record's tokens, what a model-based summary may have; the floor has the rest."""
-KEEP_RESULTS: Final = 6
-"""Newest tool results that a lean or targeted tail shows verbatim."""
 LEAST_RECORD: Final = 0.3
 """Of a target, what the record should have before the tail gives way."""
 _TAIL_STEPS: Final = (1.0, 0.5, 0.2, 0.0)
@@ -84,14 +83,14 @@ class Order:
     focus_topic: str | None = None
     memory_context: str = ""
     recall: str = ""
-    recover: Callable[[int], str] = lambda index: RERUN
+    recover: Recover = lambda index: RERUN
     cancelled: Callable[[], bool] = lambda: False
     progress: Callable[[float, str], None] = lambda done, what: None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The messages (the very list of the order if nothing changed), the account, and what to remember if it was used."""
+    """The messages (the very list of the order if nothing changed), the account, and what to remember of it."""
 
     messages: list[Message]
     report: Report
@@ -111,7 +110,7 @@ def compact(order: Order) -> Outcome:
         )
     with ThreadPoolExecutor(1, thread_name_prefix="token-count") as pool:
         # tiktoken releases the interpreter: the whole list is counted while the middle is read.
-        before = pool.submit(total_tokens, order.messages, order.tokenizer.count)
+        before = pool.submit(total_tokens, _Watched(order.messages, order.cancelled), order.tokenizer.count)
         return _Run(order, before).outcome()
 
 
@@ -125,6 +124,8 @@ class _Run:
         self.before = before
         self.changes: dict[int, str] = {}
         self.repairs: tuple[Repair, ...] = ()
+        self.origin: list[int] = []
+        self.pruned_tokens = 0
         self.warnings: list[str] = []
 
     def size(self, message: Message) -> int:
@@ -142,15 +143,18 @@ class _Run:
         if not order.messages:
             return self.unchanged("there are no messages")
         self.step(0.0, "finding boundaries")
-        repaired, self.repairs = repair(order.messages)
-        bare, found = take_out(repaired)
+        mended = repaired(order.messages)
+        self.repairs = mended.repairs
+        stripped = take_out(mended.messages)
+        bare = stripped.messages
+        self.origin = [mended.origin[i] for i in stripped.origin]
         if self.budgets.targeted and self.surely_fits():
-            return self.unchanged(f"it already fits the target of {self.budgets.cap:,} tokens", repaired)
+            return self.unchanged(f"it already fits the target of {self.budgets.cap:,} tokens", mended.messages)
         placed = self.divide(bare)
         if placed is None:
-            return self.unchanged("nothing lies between head and tail; target_tokens would go further", repaired)
+            return self.unchanged("nothing lies between head and tail; target_tokens would go further", mended.messages)
         cut, head, tail = placed
-        hidden = self.hidden(bare, cut, found)
+        hidden = self.hidden(bare, cut, stripped.found)
         self.step(0.15, f"reading {len(hidden):,} messages")
         frame = self.assembled(head, tail, "", len(cut.summarised))
         room = self.room(total_tokens(frame, self.count), hidden)
@@ -179,7 +183,13 @@ class _Run:
                 budgets, tail=int(budgets.tail * share), last_user=max(64, int(budgets.last_user * max(share, 0.2)))
             )
             self.changes = {}
-            view = _View(self, bare, scaled)
+            view = View(
+                bare,
+                scaled,
+                lean=self.order.lean or budgets.targeted,
+                count=self.count,
+                recover=lambda index: self.order.recover(self.origin[index]),
+            )
             cut = regions(bare, protect_first_n=self.order.protect_first_n, budgets=scaled, size=view.size)
             if not cut.middle and not budgets.targeted:
                 return None
@@ -191,6 +201,7 @@ class _Run:
             if used <= budgets.cap * (1 - LEAST_RECORD):
                 break
         self.changes = view.changes
+        self.pruned_tokens = sum(self.size(bare[i]) - view.size(i) for i in view.changes if i >= cut.head)
         return cut, head, tail
 
     def hidden(self, bare: list[Message], cut: Regions, found: Sequence[Found]) -> list[Message]:
@@ -262,7 +273,8 @@ class _Run:
         left = room - (self.count(sections) + 2 if sections else 0)
         kept = Harvest()
         if left >= 16:
-            kept = harvest(hidden, budget=left, count=self.count, focus_topic=self.order.focus_topic, visible=visible)
+            watched = _Watched(hidden, self.order.cancelled)
+            kept = harvest(watched, budget=left, count=self.count, focus_topic=self.order.focus_topic, visible=visible)
         return "\n\n".join(filter(None, (sections, kept.render()))), kept
 
     # --- the end
@@ -276,8 +288,7 @@ class _Run:
         hidden: Sequence[Message],
         model: ModelSummary,
     ) -> Outcome:
-        order = self.order
-        result, mended = repair(result)
+        result, _ = repair(result)
         after, before = total_tokens(result, self.count), self.before.result()
         if after > self.budgets.cap:
             result = self.forced_under(result, after)
@@ -307,10 +318,7 @@ class _Run:
             saved={"prune": self.pruned_tokens, "summarise": max(0, before - self.pruned_tokens - stays - record)},
             kept=_kept(kept),
         )
-        originals = [m for m in hidden]
-        return Outcome(result, report, Memory(model.content, tuple(originals), _body_as_found(result)))
-
-    pruned_tokens = 0
+        return Outcome(result, report, Memory(model.content, tuple(hidden), _body_as_found(result)))
 
     def forced_under(self, result: list[Message], after: int) -> list[Message]:
         """The last resort for a cap: the largest messages are cut until it holds."""
@@ -357,7 +365,7 @@ class _Run:
 
     def report(self, **facts: object) -> Report:
         order = self.order
-        changes = tuple(f"messages[{i}]: {what}" for i, what in sorted(self.changes.items()))
+        changes = tuple(f"messages[{self.origin[i]}]: {what}" for i, what in sorted(self.changes.items()))
         return Report(
             **{
                 "tokens_before": self.before.result(),
@@ -374,86 +382,30 @@ class _Run:
         )
 
 
-class _View:
-    """The messages as they would stand in head and tail under given budgets; counted when asked."""
+class _Watched(Sequence[Message]):
+    """Messages whose reading ends with `Cancelled` as soon as the caller asks for it."""
 
-    def __init__(self, run: _Run, messages: list[Message], budgets: Budgets) -> None:
-        self.run = run
-        self.messages = messages
-        self.budgets = budgets
-        self.changes: dict[int, str] = {}
-        self._known: dict[int, tuple[Message, str, int]] = {}
-        self._calls = {
-            call["id"]: call for message in messages for call in message.get("tool_calls") or () if "id" in call
-        }
-        results = [i for i, m in enumerate(messages) if m["role"] == "tool"]
-        lean = run.order.lean or budgets.targeted
-        self._stubbed = set(results[:-KEEP_RESULTS]) if lean else set()
+    def __init__(self, messages: Sequence[Message], cancelled: Callable[[], bool]) -> None:
+        self._messages = messages
+        self._cancelled = cancelled
 
-    def size(self, index: int) -> int:
-        return self._view(index)[2]
+    def __len__(self) -> int:
+        return len(self._messages)
 
-    def kept(self, indices: Sequence[int]) -> list[Message]:
-        """The messages as they will stand; what differs from the original is noted."""
-        out = []
-        for index in indices:
-            message, what, _ = self._view(index)
-            if what:
-                self.changes[index] = what
-            out.append(message)
-        return out
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
 
-    def head(self, end: int) -> list[Message]:
-        """The head within its budget: the largest of its messages are cut first."""
-        out = self.messages[:end]
-        size = self.run.size
-        for _ in range(2 * len(out)):
-            sizes = [size(m) for m in out]
-            over = sum(sizes) - self.budgets.head
-            if over <= 0:
-                break
-            largest = max(range(end), key=lambda i: sizes[i])
-            second = sorted(sizes)[-2] if end > 1 else 0
-            smaller = cut_message(
-                out[largest],
-                max(48, min(sizes[largest] - over, sizes[largest]), second // 2),
-                self.run.count,
-                size=size,
-            )
-            if size(smaller) >= sizes[largest]:
-                break
-            out[largest] = smaller
-            self.changes[largest] = "cut inside: the head was over its budget"
-        return out
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Message]: ...
 
-    def _view(self, index: int) -> tuple[Message, str, int]:
-        known = self._known.get(index)
-        if known is None:
-            known = self._known[index] = self._made(index)
-        return known
+    def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
+        return self._messages[index]
 
-    def _made(self, index: int) -> tuple[Message, str, int]:
-        message = self.messages[index]
-        size = self.run.size
-        if index in self._stubbed and len(text := content_text(message.get("content"))) > STUB_FROM:
-            if not text.startswith(CLEARED):
-                call = self._calls.get(message["tool_call_id"])
-                cleared = stub(message, text, call, self.run.order.recover(index))
-                return cleared, "old tool output cleared", size(cleared)
-        limit = self.limit(index)
-        cut = cut_message(message, limit, self.run.count, size=size)
-        return cut, "" if cut is message else f"cut inside: over {limit:,} tokens", size(cut)
-
-    def limit(self, index: int) -> int:
-        """The most a message may have: the tail's cap, shared by the messages of a block."""
-        message = self.messages[index]
-        if message["role"] == "user":
-            return max(self.budgets.last_user, 32)
-        start = block_start(self.messages, index)
-        end = start + 1
-        while end < len(self.messages) and self.messages[end]["role"] == "tool":
-            end += 1
-        return max(48, self.budgets.tail_cap // (end - start))
+    def __iter__(self) -> Iterator[Message]:
+        for message in self._messages:
+            if self._cancelled():
+                raise Cancelled
+            yield message
 
 
 def _kept(kept: Harvest) -> Kept:
@@ -471,7 +423,7 @@ def _kept(kept: Harvest) -> Kept:
 
 def _body_as_found(result: list[Message]) -> str:
     """The body as the next compaction will read it, by which the memory is recognised."""
-    _, found = take_out(result)
+    found = take_out(result).found
     return found[0].body if found else ""
 
 

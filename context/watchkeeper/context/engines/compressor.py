@@ -1,8 +1,8 @@
 """ContextCompressor: the built-in engine. When to compact, with which budgets, and what to remember in between.
 
 Rules:
-- After a response: compact at `threshold` of the window, by real token counts. Before a request: at 85% of it (hygiene),
-  by the last real count or an estimate.
+- After a response: compact at `threshold` of the window, by real token counts. Before a request: at 85% of it
+  (hygiene), by the last real count or an estimate.
 - Two compactions in a row that save under 10%, as the next real count shows, pause automatic compaction for 300 s.
 - State hangs on the session id. A compaction that is cancelled, fails or changes nothing leaves it as it was.
 - Nothing leaves the machine unless a summariser was handed in; what it gets is redacted.
@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from watchkeeper.context.core.budget import HYGIENE_MESSAGES, budgets, hygiene_tokens, threshold_tokens
+from watchkeeper.context.core.budget import HYGIENE_MESSAGES, Budgets, budgets, hygiene_tokens, threshold_tokens
 from watchkeeper.context.core.messages import Message, check_messages, content_text
-from watchkeeper.context.core.pruning import prune
+from watchkeeper.context.core.pruning import RERUN, prune
+from watchkeeper.context.core.record import take_out
 from watchkeeper.context.core.regions import regions
 from watchkeeper.context.engine import ContextEngine, Progress, Usage
 from watchkeeper.context.engines.compaction import Memory, Order, Outcome, compact, text_characters
@@ -290,7 +291,7 @@ class ContextCompressor(ContextEngine):
             order = replace(order, progress=progress)
         return order if cancelled is None else replace(order, cancelled=cancelled)
 
-    def _budgets(self, target_tokens: int | None) -> Any:
+    def _budgets(self, target_tokens: int | None) -> Budgets:
         if target_tokens is not None and (isinstance(target_tokens, bool) or not isinstance(target_tokens, int)):
             raise InvalidArgument(f"target_tokens is {target_tokens!r:.40}", "it is a whole number of tokens")
         return budgets(
@@ -307,16 +308,18 @@ class ContextCompressor(ContextEngine):
         if self.archive is None:
             return order
         session = self._session_id or "default"
+        stripped = take_out(order.messages)
+        places = {index: place for place, index in enumerate(stripped.origin)}
         try:
-            positions = self.archive.record(session, order.messages)
+            positions = self.archive.record(session, stripped.messages)
             handles = self.archive.handles(session)
         except ContextError as error:
             warnings.append(f"the originals could not be archived: {error.message}")
             return order
 
         def recover(index: int) -> str:
-            handle = handles.get(positions[index]) if index < len(positions) else None
-            return f"the whole of it is in the archive as {handle}" if handle else "run the call again if it is needed"
+            handle = handles.get(positions[places[index]]) if index in places else None
+            return f"the whole of it is in the archive as {handle}" if handle else RERUN
 
         return replace(order, recover=recover, recall=self.recall)
 
