@@ -5,6 +5,7 @@ Rules: knows MCP's messages and nothing of browsers. Which form of a result a cl
 Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
 """
 
+import base64
 from typing import Any
 
 import mcp_types as types
@@ -79,7 +80,13 @@ def result(reply: Reply, form: clients.Form) -> types.CallToolResult:
     """A reply in the form that reaches this client's model; an error is whole in its text in every form."""
     text = reply.text if form != "structured" or reply.is_error else "See the structured content."
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)],
+        content=[
+            types.TextContent(type="text", text=text),
+            *(
+                types.ImageContent(type="image", data=base64.b64encode(image.data).decode(), mime_type=image.mime)
+                for image in reply.images
+            ),
+        ],
         structured_content=None if form == "text" else reply.structured,
         is_error=reply.is_error,
     )

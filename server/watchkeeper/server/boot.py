@@ -153,7 +153,7 @@ class Front:
         answer = None
         if isinstance(number, str | int) and not isinstance(number, bool) and isinstance(params, dict):
             answer = self._answer(method, params)
-        if answer is None:
+        if answer is None or not isinstance(number, str | int):
             self.handover.lines.append(line)
             return
         self._reply(number, result=answer)
@@ -163,8 +163,9 @@ class Front:
             self.handover.answered.add(number)
 
     def _answer(self, method: Any, params: Json) -> Json | None:
-        meta = params.get("_meta", {})
-        modern = isinstance(meta, dict) and MODERN_VERSION in meta
+        given = params.get("_meta")
+        meta: Json = given if isinstance(given, dict) else {}
+        modern = MODERN_VERSION in meta
         if modern and meta[MODERN_VERSION] not in self._snapshot["modern_versions"]:
             return None
         match method:
@@ -182,8 +183,8 @@ class Front:
                 found: Json = self._snapshot["discover"]
                 return found
             case "tools/list" if set(params) <= {"_meta"}:
-                client = meta.get(MODERN_CLIENT, {}) if modern else {"name": self._client}
-                return self._tools(modern, str(client.get("name", "")) if isinstance(client, dict) else "")
+                about = meta.get(MODERN_CLIENT) if modern else {"name": self._client}
+                return self._tools(modern, str(about.get("name", "")) if isinstance(about, dict) else "")
         return None
 
     def _tools(self, modern: bool, client: str) -> Json | None:

@@ -22,7 +22,7 @@ from .settings import Settings
 from .tasks import Tasks
 from .tools import ALL_TOOLS
 from .tools.arguments import checked
-from .tools.spec import DEFAULT_TASK, Arguments, Call, Json, Progress, ToolResult, ToolSpec
+from .tools.spec import DEFAULT_TASK, Arguments, Call, Image, Json, Progress, ToolResult, ToolSpec
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ class Reply:
     text: str
     structured: Json
     is_error: bool = False
+    images: tuple[Image, ...] = ()
 
 
 class UnknownTool(Exception):
@@ -121,7 +122,7 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - the boundary: nothing a tool raises reaches the client unsaid
             return self._failed(spec, told(error) or _unforeseen(spec, error), principal, task_id)
         text, structured = self._with_dialogs(spec, result.text, result.structured, principal, task_id)
-        return Reply(text, structured)
+        return Reply(text, structured, images=result.images)
 
     async def _limited(self, spec: ToolSpec, given: Arguments, principal: str, progress: Progress) -> ToolResult:
         call = Call(self.settings, self.tasks, self.conversations, principal, progress)

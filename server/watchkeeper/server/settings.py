@@ -19,11 +19,11 @@ from watchkeeper.supervisor.options import BridgeChoice
 # Values that are offered, in one place; DialogPolicy and BridgeChoice are the supervisor's own.
 Backend = Literal["auto", "local", "cdp", "browserbase"]
 TailMode = Literal["legacy", "lean"]
-Provider = Literal["none"]
+Provider = Literal["none", "openai", "anthropic"]
 CacheTtl = Literal["5m", "1h"]
 Transport = Literal["stdio", "http"]
 Results = Literal["auto", "text", "structured", "both"]
-Toolset = Literal["core"]
+Toolset = Literal["core", "actions", "capture"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 ENV_PREFIX = "WATCHKEEPER_"
@@ -127,6 +127,12 @@ class CompressionSettings(Section):
     tail_mode: TailMode = _setting(
         "legacy", "What stays verbatim: much of the end (legacy), or little, with a richer summary (lean)."
     )
+    prune_threshold: int | None = _setting(
+        None,
+        "Tokens from which mode `prune` clears old tool results; at any size when not set.",
+        ge=1,
+        le=100_000_000,
+    )
     context_length: int | None = _setting(
         None, "Tokens of the model's window; by the model's name when not set, else 200,000.", ge=1_000, le=100_000_000
     )
@@ -134,8 +140,16 @@ class CompressionSettings(Section):
 
 class SummarizerSettings(Section):
     provider: Provider = _setting(
-        "none", "Model that helps to summarise; none: extracts only, and nothing leaves this machine."
+        "none",
+        "Model that helps to summarise; none: extracts only, and nothing leaves this machine. openai: any "
+        "OpenAI-compatible endpoint.",
     )
+    model: str | None = _setting(None, "The provider's name of the model.")
+    base_url: str | None = _setting(None, "Address of an OpenAI-compatible endpoint; the provider's own when not set.")
+    api_key: SecretStr | None = _setting(
+        None, "Key for the provider; else OPENAI_API_KEY or ANTHROPIC_API_KEY.", secret=True
+    )
+    timeout_s: float = _setting(60, "Time limit of one attempt to summarise.", ge=1, le=600)
 
 
 class AuxiliarySettings(Section):
@@ -161,7 +175,7 @@ class ServerSettings(Section):
     allowed_origins: Texts = _setting((), "Origins of web pages that may call this server, beside loopback.")
     allowed_dirs: Texts = _setting((), "Folders in which files may be read and written; the current one when empty.")
     max_message_mb: int = _setting(16, "Largest message that is taken from a client, in MiB.", ge=1, le=1024)
-    toolsets: Toolsets = _setting(("core",), "Which tools are offered.")
+    toolsets: Toolsets = _setting(("core", "actions", "capture"), "Which tools are offered.")
     log_level: LogLevel = _setting("warning", "What is logged, on stderr.")
 
 

@@ -101,6 +101,12 @@ class Tasks:
             )
         return found
 
+    async def stop(self, principal: str, task_id: str) -> bool:
+        """End a task; False where it had no browser."""
+        key = _key(principal, task_id)
+        self._used.pop(key, None)
+        return await self._made().stop(key)
+
     def begin(self, principal: str, task_id: str) -> None:
         """A call uses the task: it does not become idle."""
         key = _key(principal, task_id)

@@ -21,6 +21,7 @@ from .core.methods import BROWSER_PROCESS
 from .core.reducer import next_deadline, step
 from .core.routing import Route, Unroutable, route
 from .core.state import BrowserState, Options
+from .core.targets import Target
 from .core.view import View, view
 from .core.wire import Reply
 from .dialog_answer import DialogAnswer, chosen_dialog, free_tab
@@ -235,11 +236,33 @@ class Supervisor:
 
     def select_tab(self, name: str) -> None:
         """Select a tab of this task by tab id or target id. Raises UnknownTarget."""
+        self._apply(SelectTab(self._tab(name).target_id))
+
+    async def close_tab(self, name: str | None = None) -> str:
+        """Close a tab, the selected one when none is named; gives its tab id once the browser says that it is gone.
+
+        Raises: UnknownTarget, NoPage, DialogOpened (the page asks whether to stay), CallTimeout.
+        """
+        selected = self._state.targets.selected
+        if name is None and selected is None:
+            raise NoPage("This task has no open tab.", "There is nothing to close.")
+        page = self._tab(name or selected or "")
+        await self.call("Target.closeTarget", {"targetId": page.target_id})
+
+        def gone(state: BrowserState) -> bool | None:
+            asks = any(d.type == "beforeunload" for d in state.dialogs.of_page(page.target_id))
+            return False if asks else True if page.target_id not in state.targets.pages else None
+
+        if not await self.wait_for_state(gone, PREPARE_TIMEOUT_S):
+            raise dialog_opened("closing the tab", self.snapshot().pending_dialogs)
+        return page.tab_id
+
+    def _tab(self, name: str) -> Target:
         page = self._state.targets.by_name(name)
         if page is None:
             known = ", ".join(tab.tab_id for tab in self.snapshot().tabs) or "none"
             raise UnknownTarget(f"There is no tab {name[:80]!r} in this task.", f"Open tabs: {known}.")
-        self._apply(SelectTab(page.target_id))
+        return page
 
     async def _take(self, target_id: str, *, attach: bool) -> None:
         """From now on a target is of this task; ready when it answers, or is known to be stuck."""

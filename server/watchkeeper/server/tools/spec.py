@@ -39,11 +39,18 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    data: bytes
+    mime: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResult:
-    """``text`` is for models, ``structured`` the same for programs."""
+    """``text`` is for models, ``structured`` the same for programs; ``images`` go with either."""
 
     text: str
     structured: Json = field(default_factory=dict)
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

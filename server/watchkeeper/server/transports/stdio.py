@@ -155,10 +155,19 @@ def _read_lines(
     before: Handover, max_bytes: int, loop: asyncio.AbstractEventLoop, lines: "asyncio.Queue[bytes | None]"
 ) -> None:
     """Runs in the thread. Waits while the server is behind, so that no client can fill our memory."""
+
+    def deliver(line: bytes | None) -> None:
+        putting = lines.put(line)
+        try:
+            asyncio.run_coroutine_threadsafe(putting, loop).result()
+        except RuntimeError:
+            putting.close()
+            raise
+
     try:
         for line in chain(before.lines, _lines(before, max_bytes)):
-            asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
-        asyncio.run_coroutine_threadsafe(lines.put(None), loop).result()
+            deliver(line)
+        deliver(None)
     except (RuntimeError, CancelledError):
         return  # the loop has ended
 
