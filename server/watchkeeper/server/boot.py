@@ -171,8 +171,9 @@ class Front:
         match method:
             case "initialize" if not modern:
                 version, client = params.get("protocolVersion"), params.get("clientInfo")
-                well_formed = isinstance(client, dict) and isinstance(params.get("capabilities"), dict)
-                if not well_formed or not isinstance(version, str) or set(params) - _INITIALIZE_KEYS:
+                if not isinstance(version, str) or not isinstance(client, dict) or set(params) - _INITIALIZE_KEYS:
+                    return None
+                if not isinstance(params.get("capabilities"), dict):
                     return None
                 self._client = str(client.get("name", ""))
                 spoken = version if version in self._snapshot["legacy_versions"] else self._snapshot["newest_legacy"]
