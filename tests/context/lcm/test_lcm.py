@@ -143,11 +143,12 @@ def test_a_conversation_that_goes_on_stays_valid_lossless_and_bounded(make, arch
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_odd_conversations_stay_valid_at_any_window(make, archive, seed):
+def test_odd_conversations_stay_valid_and_lossless_at_any_window(make, archive, seed):
     rng = random.Random(seed)
     history = [] if seed % 3 == 0 else [SYSTEM]
     if seed % 4 == 1:
         history.append({"role": "assistant", "content": "Hello, what can I do?"})
+    everything = list(history)
     engine = make(session=f"odd{seed}", window=rng.choice([4_000, 8_000, 30_000]))
     for n in range(30):
         new = turn(n, rng)
@@ -160,12 +161,16 @@ def test_odd_conversations_stay_valid_at_any_window(make, archive, seed):
         if rng.random() < 0.1:
             new = [m for m in new if m["role"] != "tool"]
         history = [*history, *new]
+        everything += new
         if rng.random() < 0.5:
             short = engine.compress(history, force=True)
             if short is not history:
                 assert check(short) == []
                 assert total_tokens(short, estimate) <= engine.threshold_tokens
                 history = short
+    engine.on_session_end(f"odd{seed}", history)
+    recorded = [stored.message() for stored in archive.store.messages(f"odd{seed}")]
+    assert json.dumps(recorded) == json.dumps(everything)
 
 
 def test_below_the_threshold_and_with_nothing_to_condense_the_same_list_comes_back(make):
@@ -210,6 +215,16 @@ def test_going_back_and_editing_starts_a_branch_and_the_abandoned_part_is_in_no_
     assert messages[70] not in under
     assert archive.search("zeppelins", session="s #2").hits
     assert make().get_status()["name"] == "lcm"
+
+
+def test_words_said_again_are_new_words(make, archive):
+    messages = [*talk(40), {"role": "user", "content": "go on"}, *turn(40, random.Random(40))[1:]]
+    engine = make()
+    out = engine.compress([*talk(1), {"role": "user", "content": "go on"}, *messages[len(talk(1)) :]])
+    again = [*out, {"role": "user", "content": "go on"}]
+    after = engine.compress([*again, {"role": "assistant", "content": "x " * 9_000}], force=True)
+    assert [m["content"] for m in after if m["role"] == "user"][-1] in ("go on", summary_of(after))
+    assert [s.message()["content"] for s in archive.store.messages("s")][-2] == "go on"
 
 
 def test_a_text_that_only_looks_like_a_summary_is_recorded_like_any_other(make, archive):

@@ -15,7 +15,6 @@ import hashlib
 import json
 import threading
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any
 import regex
 
 from ..store import ArchiveError, ArchiveStore, Node, Original, Session, Stored
+from .align import align
 from .index import call_heads, chunks_of, excerpt, parse_query, rank, searchable_text
 
 EXCERPT = 1600
@@ -94,8 +94,20 @@ class Archive:
 
     # --- recording
 
-    def record(self, session: str, messages: Sequence[Mapping[str, Any]]) -> list[int]:
+    def record(
+        self,
+        session: str,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        gap: tuple[int, int] | None = None,
+        known: Mapping[int, int] | None = None,
+    ) -> list[int]:
         """Archive what is new of a conversation; returns the position of each message in it.
+
+        Args:
+            gap: (index, position): what stood before `messages[index]` was condensed up to that position, so that this
+                message and those after it come later. Without it an "ok" said again may be taken for an earlier one.
+            known: positions, by index, of messages that the caller recognised.
 
         Raises:
             ArchiveError: `not_json`: a message holds what JSON cannot say; `bad_session`. Nothing was archived.
@@ -108,7 +120,7 @@ class Archive:
             originals.append(_original(message, heads, at))
         with self._lock:
             held = self.store.digests(session)
-            places = _align([o.digest for o in originals], held)
+            places = align([o.digest for o in originals], held, gap, known or {})
             fresh = [o for o, place in zip(originals, places, strict=True) if place is None]
             stored = iter(self.store.append(session, fresh, self._clock()))
             return [next(stored).position if place is None else place for place in places]
@@ -373,27 +385,6 @@ def _original(message: Mapping[str, Any], heads: Mapping[str, str], at: int) -> 
         ) from error
     role = str(plain.get("role", ""))[:40].encode("ascii", "replace").decode().replace("\x00", "?")
     return Original(role, body, digest_of(plain), chunks_of(plain, heads))
-
-
-def _align(digests: Sequence[str], held: Sequence[str]) -> list[int | None]:
-    """For each message its place among those held, or None if it is new. Places grow."""
-    where: dict[str, list[int]] = {}
-    for place, digest in enumerate(held):
-        where.setdefault(digest, []).append(place)
-    out: list[int | None] = []
-    free = 0
-    for at, digest in enumerate(digests):
-        places = where.get(digest, [])
-        places = places[bisect_left(places, free) :]
-        if not places:
-            out.append(None)
-            continue
-        after = digests[at + 1] if at + 1 < len(digests) else None
-        # Of equal messages the one whose neighbour fits too: "ok" is said more than once.
-        chosen = next((p for p in places if p + 1 == len(held) or held[p + 1] == after), places[0])
-        out.append(chosen)
-        free = chosen + 1
-    return out
 
 
 def _parse(handle: str) -> tuple[str, int]:

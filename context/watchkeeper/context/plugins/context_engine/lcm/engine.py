@@ -32,7 +32,7 @@ from .condense import Brief, Condensed, condense, cut_to
 from .dag import Item, fresh_start, leaves, to_condense
 from .follow import Follower, Message, Placed
 from .settings import LcmSettings
-from .show import aside_message, summary_message
+from .show import aside_id, aside_message, summary_message
 
 _log = logging.getLogger(__name__)
 
@@ -276,13 +276,22 @@ class LcmEngine(ContextEngine):
         return ""
 
     def _remember(self, out: list[tuple[Message, int | None]], result: list[Message]) -> None:
+        """What a repair changed stands for what it was made of (the last, if several); what it put in, for nothing."""
         follower = self._following()
-        shown = {id(message): position for message, position in out}
-        last: int | None = None
-        for message in result:
-            position = shown.get(id(message), last)
-            follower.remember(message, position)
-            last = position
+        place = {id(message): at for at, (message, _) in enumerate(out)}
+        changed: list[Message] = []
+        start = 0
+        for message in [*result, None]:
+            at = len(out) if message is None else place.get(id(message), -1)
+            if at < 0 and message is not None:
+                changed.append(message)
+                continue
+            between = [position for _, position in out[start:at]]
+            for number, made in enumerate(changed, len(between) - len(changed)):
+                follower.remember(made, between[number] if number >= 0 else None)
+            if message is not None and (out[at][1] is None or aside_id(message)):
+                follower.remember(message, out[at][1])
+            changed, start = [], at + 1
 
     # --- condensing
 

@@ -16,8 +16,9 @@ from typing import Any
 
 from watchkeeper.context.archive import Archive
 from watchkeeper.context.archive.recall import digest_of
+from watchkeeper.context.store import Node
 
-from .show import aside_id, aside_message, latest_in, node_ids, summary_message
+from .show import aside_id, aside_message, latest_in, looks_like_summary, node_ids, summary_message
 
 Message = dict[str, Any]
 
@@ -50,15 +51,20 @@ class Follower:
         """Record what is new and place every message."""
         known: list[Message | None] = [self._original(m) for m in messages]
         plain = [m for m in known if m is not None]
-        condensed = len(plain) < len(known)
-        if not condensed and self._has_left(plain):
+        gap: tuple[int, int] | None = None
+        for at, (message, original) in enumerate(zip(messages, known, strict=True)):
+            if original is None and (nodes := self._nodes(message)):
+                gap = at, max(node.last for node in nodes)  # what came before is plain: its index there is the same
+        if gap is None and self._has_left(plain):
             self.name = self._branch(1)
             self._shown.clear()
-        places = iter(self.archive.record(self.name, plain))
-        return [
-            Placed(message, None if original is None else next(places))
-            for message, original in zip(messages, known, strict=True)
-        ]
+        places = iter(self.archive.record(self.name, plain, gap=gap, known=self._known(messages, known)))
+        placed = []
+        for message, original in zip(messages, known, strict=True):
+            # A summary of ours that a repair joined with what came after it: only the latter goes on.
+            shown = original if original is not None and looks_like_summary(message) else message
+            placed.append(Placed(shown, None if original is None else next(places)))
+        return placed
 
     def remember(self, shown: Message, position: int | None) -> None:
         """The host will give this message back; it stands for the original at `position`, or for the summary (None)."""
@@ -69,6 +75,19 @@ class Follower:
         if self.archive.store.digests(self.name):
             self.name = self._branch(1)
         self._shown.clear()
+
+    def _known(self, messages: Sequence[Message], originals: Sequence[Message | None]) -> dict[int, int]:
+        """Positions of what we changed before we showed it, by index among the originals."""
+        out: dict[int, int] = {}
+        index = 0
+        for message, original in zip(messages, originals, strict=True):
+            if original is None:
+                continue
+            position = self._shown.get(digest_of(message))
+            if position is not None:
+                out[index] = position
+            index += 1
+        return out
 
     def _original(self, message: Message) -> Message | None:
         """The original that a message stands for; itself if it is one; None for a summary of ours."""
@@ -84,13 +103,16 @@ class Follower:
                 return stored.message()
         return message
 
-    def _is_summary(self, message: Message) -> bool:
+    def _nodes(self, message: Message) -> list[Node]:
+        """The nodes that a message shows, if they are all of this conversation."""
         ids = node_ids(message)
         nodes = [self.archive.store.node(number) for number in ids]
         found = [node for node in nodes if node is not None and node.session == self.name]
-        if not ids or len(found) != len(ids):
-            return False
-        return summary_message(found, latest_in(message)) == message
+        return found if len(found) == len(ids) else []
+
+    def _is_summary(self, message: Message) -> bool:
+        nodes = self._nodes(message)
+        return bool(nodes) and summary_message(nodes, latest_in(message)) == message
 
     def _at(self, position: int) -> Message | None:
         for stored in self.archive.store.messages(self.name, position, position):

@@ -39,10 +39,13 @@ def summary_message(roots: Sequence[Node], latest: str, call: str = "lcm") -> di
 
 def node_ids(message: dict[str, Any]) -> list[int]:
     """The nodes that a message claims to show; empty if it does not look like ours."""
+    return [int(number) for number in _NODE_ID.findall(message["content"])] if looks_like_summary(message) else []
+
+
+def looks_like_summary(message: dict[str, Any]) -> bool:
+    """Whether a message begins as ours do."""
     content = message.get("content")
-    if message.get("role") != "user" or not isinstance(content, str) or not content.startswith(PREFIX):
-        return []
-    return [int(number) for number in _NODE_ID.findall(content)]
+    return message.get("role") == "user" and isinstance(content, str) and content.startswith(PREFIX)
 
 
 def latest_in(message: dict[str, Any]) -> str:
