@@ -179,12 +179,13 @@ def options(settings: Settings) -> Any:
     from watchkeeper.context.redact import redact
     from watchkeeper.supervisor import SupervisorOptions
 
-    browser = settings.browser
+    browser, policy = settings.browser, UrlPolicy(settings)
     return SupervisorOptions(
         dialog_policy=browser.dialog_policy,
         dialog_timeout_s=browser.dialog_timeout_s,
         bridge=browser.bridge,
         call_timeout_s=browser.call_timeout_s,
         redact=redact,
-        refuse_url=UrlPolicy(settings),
+        refuse_url=policy,
+        egress=policy,
     )

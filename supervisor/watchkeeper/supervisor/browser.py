@@ -16,6 +16,7 @@ from .backends import Connected, Endpoint, connect
 from .core import fields
 from .core.inputs import Event
 from .core.sessions import AUTO_ATTACH
+from .egress import Gate, Gates, Outcome
 from .errors import ConnectionLost, SupervisorError
 from .runner import Runner
 
@@ -30,7 +31,12 @@ class Task(Protocol):
 
     context_id: str | None
 
+    gate: Gate | None
+
     def receive(self, event: Event) -> None: ...
+
+    def not_connected(self, outcome: Outcome) -> None:
+        """A page wanted to connect somewhere, and it was refused or failed."""
 
     def connection_lost(self, reason: str) -> None: ...
 
@@ -41,7 +47,7 @@ class Task(Protocol):
 class Browser:
     """``isolated``: each task gets a browser context of its own."""
 
-    def __init__(self, endpoint: Endpoint, connected: Connected, *, isolated: bool) -> None:
+    def __init__(self, endpoint: Endpoint, connected: Connected, *, isolated: bool, gates: Gates | None = None) -> None:
         self.endpoint = endpoint
         self.isolated = isolated
         self.product = connected.product
@@ -50,6 +56,7 @@ class Browser:
         self.reconnects = 0
         """How often the connection was lost and came back."""
         self._connected = connected
+        self._gates = gates
         self._tasks: list[Task] = []
         self._by_session: dict[str, Task] = {}
         self._by_target: dict[str, Task] = {}
@@ -158,8 +165,13 @@ class Browser:
 
     async def add_task(self, task: Task) -> None:
         """Make room for a task: a context of its own, where tasks are isolated."""
+        if self._gates is not None:
+            task.gate = await self._gates.for_task(task.not_connected)
         if self.isolated:
-            created = await self.command("Target.createBrowserContext", {"disposeOnDetach": True})
+            params: dict[str, Any] = {"disposeOnDetach": True}
+            if task.gate is not None:
+                params |= {"proxyServer": task.gate.route.server, "proxyBypassList": task.gate.route.bypass}
+            created = await self.command("Target.createBrowserContext", params)
             task.context_id = fields.text(created, "browserContextId") or None
         self._tasks.append(task)
 
@@ -171,6 +183,13 @@ class Browser:
         targets = [target_id for target_id, owner in self._by_target.items() if owner is task]
         self._by_target = {key: owner for key, owner in self._by_target.items() if owner is not task}
         self._by_session = {key: owner for key, owner in self._by_session.items() if owner is not task}
+        try:
+            await self._close_targets(task, targets)
+        finally:
+            if self._gates is not None and task.gate is not None:
+                await self._gates.end_task(task.gate, task.not_connected)
+
+    async def _close_targets(self, task: Task, targets: list[str]) -> None:
         if self.lost is not None:
             return
         try:
@@ -193,6 +212,8 @@ class Browser:
         if self.owned and self.lost is None:
             self.runner.send(None, "Browser.close", {}, lambda _: None, timeout=CLOSE_TIMEOUT_S)
         await self._connected.close()
+        if self._gates is not None:
+            await self._gates.close()
         if self._life is not None:
             self._life.cancel()
             await asyncio.gather(self._life, return_exceptions=True)

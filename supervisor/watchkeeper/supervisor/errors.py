@@ -14,7 +14,7 @@ error about an endpoint shows its redacted form.
     ├─ DialogError                                             an answer that reached no dialog
     │  └─ NoDialogOpen, UnknownDialog, AmbiguousDialog, DialogBeingAnswered, BadPromptText
     ├─ InvalidArgument, UnknownFrame, UnknownTarget            a call that was refused before it changed anything
-    ├─ MethodRefused, UrlRefused
+    ├─ MethodRefused, UrlRefused, FileRefused
     └─ NavigationFailed, EvaluationFailed                     the page's side failed
 """
 
@@ -214,6 +214,12 @@ class UrlRefused(SupervisorError):
     """The URL is malformed, or the settings forbid it."""
 
     code = "url_refused"
+
+
+class FileRefused(SupervisorError):
+    """The file or folder lies where the settings do not allow it."""
+
+    code = "file_refused"
 
 
 class NavigationFailed(SupervisorError):

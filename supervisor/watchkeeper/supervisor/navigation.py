@@ -9,10 +9,12 @@ Sources: https://chromedevtools.github.io/devtools-protocol/tot/Page/#method-nav
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from .boundary import refused
 from .core import fields
 from .core.state import BrowserState
 from .core.view import Dialog
@@ -68,7 +70,7 @@ async def navigate(supervisor: Supervisor, page_id: str, url: str, timeout: floa
     open_before = [d for d in supervisor.state.dialogs.pending if d.page_id == page_id]
     if open_before:
         raise dialog_opened("the navigation", supervisor.snapshot().pending_dialogs, sent=False)
-    started = supervisor.browser.now()
+    started, asked_at = supervisor.browser.now(), time.monotonic()
     try:
         reply = await supervisor.call("Page.navigate", {"url": url}, target_id=page_id, timeout=timeout)
     except DialogOpened as interrupted:
@@ -88,11 +90,22 @@ async def navigate(supervisor: Supervisor, page_id: str, url: str, timeout: floa
         if error == "net::ERR_ABORTED" and _asked_to_stay(supervisor.state, page_id, started):
             await _closed(supervisor, page_id)
             return Navigation("stayed", url, note="The page asked to stay (beforeunload) and was not left.")
-        raise failed(url, error)
+        raise _failed(supervisor, url, error, asked_at)
     outcome = await _loaded(supervisor, page_id, fields.text(reply, "loaderId"), timeout)
     if outcome == "waiting_for_dialog":
         return Navigation(outcome, _url(supervisor, page_id) or url, dialogs=supervisor.snapshot().pending_dialogs)
     return await _described(supervisor, page_id, outcome, url)
+
+
+def _failed(supervisor: Supervisor, url: str, error: str, since: float) -> SupervisorError:
+    """Of a connection through the gate the browser knows only that it failed; the gate knows why."""
+    if error.startswith("net::ERR_SOCKS") and supervisor.gate is not None:
+        outcome = supervisor.gate.explain(since)
+        if outcome is not None and outcome.kind == "refused":
+            return refused(outcome, url)
+        if outcome is not None:
+            error = outcome.net_error
+    return failed(url, error)
 
 
 def failed(url: str, error: str) -> NavigationFailed:
@@ -145,6 +158,7 @@ async def _described(supervisor: Supervisor, page_id: str, outcome: Outcome, url
     if not (isinstance(value, list) and len(value) == 3):
         return Navigation(outcome, _url(supervisor, page_id) or url, note=note)
     href, title, status = value
+    supervisor.boundary.arrived(str(href))
     return Navigation(outcome, str(href), str(title), status if isinstance(status, int) else 0, note=note)
 
 

@@ -9,6 +9,8 @@ from typing import Literal
 
 from .bridge import BridgeKind
 from .core.dialogs import DialogPolicy
+from .core.methods import FileAccess
+from .egress.policy import EgressPolicy
 
 
 def rough_cost(text: str) -> int:
@@ -34,7 +36,9 @@ def chosen_bridge(choice: BridgeChoice, product: str) -> BridgeKind:
 @dataclass(frozen=True, slots=True)
 class SupervisorOptions:
     """``cost`` counts the tokens of a text; ``redact`` removes secrets from what is logged or told in errors;
-    ``refuse_url`` says why a URL must not be opened, or None where it may."""
+    ``refuse_url`` says why a URL must not be opened, or None where it may; ``egress`` the same of what browsers that we
+    start connect to (None: nothing is checked there), ``refuse_file`` the same of files that
+    commands read and folders that they write to."""
 
     dialog_policy: DialogPolicy = "must_respond"
     dialog_timeout_s: float = 300.0
@@ -46,3 +50,5 @@ class SupervisorOptions:
     cost: Callable[[str], int] = rough_cost
     redact: Callable[[str], str] = unchanged
     refuse_url: Callable[[str], str | None] = lambda url: None
+    egress: EgressPolicy | None = None
+    refuse_file: Callable[[str, FileAccess], str | None] = lambda path, access: None

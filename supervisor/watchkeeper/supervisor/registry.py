@@ -9,9 +9,11 @@ import asyncio
 from collections import defaultdict
 
 from .backends import Endpoint, LocalEndpoint, connect
+from .backends.launch import check_proxy
 from .browser import Browser
 from .core.dialogs import DialogPolicy
-from .errors import SupervisorError
+from .egress import Gates
+from .errors import LaunchFailed, SupervisorError
 from .options import SupervisorOptions
 from .supervisor import Supervisor
 
@@ -89,9 +91,16 @@ class SupervisorRegistry:
                 return browser
             if browser is not None:
                 await browser.close()
-            connected = await connect(endpoint, timeout=self.options.launch_timeout_s)
             isolated = isinstance(endpoint, LocalEndpoint) and endpoint.user_data_dir is None
-            browser = Browser(endpoint, connected, isolated=isolated)
+            gates = await self._gates(endpoint, isolated)
+            try:
+                route = gates.route if gates is not None else None
+                connected = await connect(endpoint, timeout=self.options.launch_timeout_s, route=route)
+            except BaseException:
+                if gates is not None:
+                    await gates.close()
+                raise
+            browser = Browser(endpoint, connected, isolated=isolated, gates=gates)
             try:
                 await browser.start()
             except SupervisorError:
@@ -99,6 +108,20 @@ class SupervisorRegistry:
                 raise
             self._browsers[endpoint] = browser
             return browser
+
+    async def _gates(self, endpoint: Endpoint, isolated: bool) -> Gates | None:
+        """Browsers that we start connect through gates of ours, where there is a policy for it."""
+        if self.options.egress is None or not isinstance(endpoint, LocalEndpoint):
+            return None
+        if endpoint.proxy is not None:
+            check_proxy(endpoint.proxy)
+        try:
+            return await Gates.start(self.options.egress, endpoint.proxy, isolated=isolated)
+        except OSError as error:
+            raise LaunchFailed(
+                f"The proxy that checks addresses cannot listen on loopback: {error.strerror or error}.",
+                "Check the limits on open files, and that 127.0.0.1 is up.",
+            ) from None
 
 
 def _restarted(before: Supervisor) -> str:

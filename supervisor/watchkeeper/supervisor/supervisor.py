@@ -11,12 +11,25 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
+from .boundary import Boundary
 from .browser import COMMAND_TIMEOUT_S, Browser, lost_error
 from .core import dialogs as core_dialogs
 from .core import fields
 from .core.commands import Command, CrashInterrupts, DetachInterrupts, DialogInterrupts, Prepare, SeedFrames, Send, Tag
 from .core.dialogs import DialogPolicy
-from .core.inputs import Adopt, AnswerDialog, Disconnected, Event, Failed, Input, Reconnected, Replied, SelectTab, Tick
+from .core.inputs import (
+    Adopt,
+    AnswerDialog,
+    Disconnected,
+    Event,
+    Failed,
+    Input,
+    Noticed,
+    Reconnected,
+    Replied,
+    SelectTab,
+    Tick,
+)
 from .core.methods import BROWSER_PROCESS
 from .core.reducer import next_deadline, step
 from .core.routing import Route, Unroutable, route
@@ -25,6 +38,7 @@ from .core.targets import Target
 from .core.view import View, view
 from .core.wire import Reply
 from .dialog_answer import DialogAnswer, chosen_dialog, free_tab
+from .egress import Gate, Outcome
 from .errors import (
     CallTimeout,
     EvaluationFailed,
@@ -36,7 +50,6 @@ from .errors import (
     TargetCrashed,
     UnknownFrame,
     UnknownTarget,
-    UrlRefused,
 )
 from .interruption import dialog_opened
 from .navigation import Navigation, navigate
@@ -70,6 +83,8 @@ class Supervisor:
         self.endpoint = browser.endpoint
         self.options = options
         self.context_id: str | None = None
+        self.gate: Gate | None = None
+        self.boundary = Boundary(options, lambda level, text, url: self._apply(Noticed(level, text, url)))
         self.notice = ""
         """What happened meanwhile that the next caller should be told; the one who tells it clears it."""
         core_options = Options(
@@ -172,9 +187,12 @@ class Supervisor:
             if isinstance(routed, Unroutable):
                 raise _ERRORS[routed.kind](routed.message, routed.hint)
             found = routed
+        self._past_dialogs(method, found, timeout)
         if found.needs_isolated_world:
             found = await self._with_context(method, found, params or {})
-        self._check_urls(method, found.params)
+        self.boundary.check_call(method, found.params)
+        if method == "Page.navigateToHistoryEntry":
+            await self._check_history(found, timeout)
         found, timeout = self._past_dialogs(method, found, timeout)
         if found.needs_isolated_world:
             found = await self._in_isolated_world(found, timeout)
@@ -208,14 +226,14 @@ class Supervisor:
     async def navigate(self, url: str, *, timeout: float | None = None) -> Navigation:
         """Open a URL in the selected tab (a new one, when there is none) and wait until it has loaded."""
         self._require_connection()
-        self._check_url(url)
+        self.boundary.check_url(url)
         page_id = self._state.targets.selected or await self.open_tab()
         return await navigate(self, page_id, url, self._clamped(timeout))
 
     async def open_tab(self, url: str = "about:blank") -> str:
         """Open a tab and select it; gives its target id."""
         self._require_connection()
-        self._check_url(url)
+        self.boundary.check_url(url)
         params: dict[str, Any] = {"url": url, "background": True}
         if self.context_id is not None:
             params["browserContextId"] = self.context_id
@@ -331,6 +349,9 @@ class Supervisor:
 
     def receive(self, event: Event) -> None:
         self._apply(event)
+        frame_id = self.boundary.trespass(event)
+        if frame_id is not None:
+            self._send(Send(event.session_id, "Page.navigate", {"url": "about:blank", "frameId": frame_id}))
         for listener in tuple(self._listeners):
             listener(event)
 
@@ -346,6 +367,9 @@ class Supervisor:
                 self._listeners.remove(listener)
 
         return stop
+
+    def not_connected(self, outcome: Outcome) -> None:
+        self.boundary.not_connected(outcome)
 
     def connection_lost(self, reason: str) -> None:
         self._apply(Disconnected(reason))
@@ -461,15 +485,11 @@ class Supervisor:
         low, high = TIMEOUT_RANGE_S
         return min(max(self.options.call_timeout_s if timeout is None else timeout, low), high)
 
-    def _check_url(self, url: str) -> None:
-        reason = self.options.refuse_url(url)
-        if reason is not None:
-            raise UrlRefused(reason, "The address is not allowed here; see the browser.* settings.")
-
-    def _check_urls(self, method: str, params: Mapping[str, Any]) -> None:
-        """A raw command opens no address that the tools would refuse."""
-        if method in ("Page.navigate", "Target.createTarget"):
-            self._check_url(fields.text(params, "url"))
+    async def _check_history(self, found: Route, timeout: float) -> None:
+        history = await self.browser.runner.call(
+            found.session_id, "Page.getNavigationHistory", {}, timeout=timeout, page_id=found.page_id
+        )
+        self.boundary.check_history(history, found.params.get("entryId"))
 
     def _past_dialogs(self, method: str, found: Route, timeout: float) -> tuple[Route, float]:
         """A command that would wait behind a dialog is not sent; beside a page that the debugger holds, most go on."""

@@ -1,5 +1,6 @@
 """From an endpoint to a browser that answers."""
 
+from ..egress.policy import ProxyRoute
 from .browserbase import connect_browserbase
 from .cdp import connect_cdp
 from .connected import Connected
@@ -7,14 +8,15 @@ from .endpoint import BrowserbaseEndpoint, CdpEndpoint, Endpoint, LocalEndpoint
 from .local import connect_local
 
 
-async def connect(endpoint: Endpoint, *, timeout: float) -> Connected:
-    """Start or reach the browser of this endpoint, within ``timeout`` seconds.
+async def connect(endpoint: Endpoint, *, timeout: float, route: ProxyRoute | None = None) -> Connected:
+    """Start or reach the browser of this endpoint, within ``timeout`` seconds. ``route``: the proxy that a browser
+    that is started here uses instead of the endpoint's own.
 
     Raises: BrowserNotFound, LaunchFailed, EndpointUnreachable, InvalidArgument.
     """
     match endpoint:
         case LocalEndpoint():
-            return await connect_local(endpoint, timeout)
+            return await connect_local(endpoint, timeout, route=route)
         case CdpEndpoint():
             return await connect_cdp(endpoint, timeout)
         case BrowserbaseEndpoint():

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
+from ..egress.policy import ProxyRoute
 from ..errors import InvalidArgument
 
 Reach = Literal["pipe", "port"]
@@ -53,6 +54,10 @@ OURS: Mapping[str, str] = {
     "--user-data-dir": "browser.user_data_dir",
     "--headless": "browser.headless",
     "--proxy-server": "browser.proxy",
+    "--proxy-auto-detect": "browser.proxy",
+    "--proxy-bypass-list": "browser.proxy",
+    "--proxy-pac-url": "browser.proxy",
+    "--no-proxy-server": "browser.proxy",
     "--remote-debugging-pipe": "browser.cdp_url",
     "--remote-debugging-port": "browser.cdp_url",
     "--remote-debugging-address": "browser.cdp_url",
@@ -83,8 +88,10 @@ def arguments(
     reach: Reach,
     extra: Sequence[str] = (),
     proxy: str | None = None,
+    route: ProxyRoute | None = None,
 ) -> list[str]:
-    """Everything after the executable. ``temporary``: the profile ends with the browser.
+    """Everything after the executable. ``temporary``: the profile ends with the browser. ``route``: a proxy of ours,
+    which goes on to ``proxy``.
 
     Raises: InvalidArgument when ``extra`` or ``proxy`` cannot be used.
     """
@@ -104,7 +111,12 @@ def arguments(
     if machine.shm_free is not None and machine.shm_free < SMALL_SHM:
         args.append("--disable-dev-shm-usage")
     if proxy is not None:
-        args.append(f"--proxy-server={check_proxy(proxy)}")
+        check_proxy(proxy)
+    if route is not None:
+        args += [f"--proxy-server={route.server}", f"--proxy-bypass-list={route.bypass}"]
+        args += ["--webrtc-ip-handling-policy=disable_non_proxied_udp"] if route.relayed_only else []
+    elif proxy is not None:
+        args.append(f"--proxy-server={proxy}")
     # The last --disable-features would replace the others, so they are joined.
     features = [*DISABLED_FEATURES]
     for arg in extra:

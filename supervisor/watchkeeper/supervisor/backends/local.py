@@ -13,6 +13,7 @@ from pathlib import Path
 
 from anyio import CancelScope, to_thread
 
+from ..egress.policy import ProxyRoute
 from ..errors import BrowserNotFound, EndpointUnreachable, LaunchFailed, TransportClosed
 from ..transport import PipeTransport, Transport, WebSocketTransport
 from . import failures
@@ -62,8 +63,11 @@ class LocalBrowser(Connected):
             await asyncio.shield(self._closing)
 
 
-async def connect_local(endpoint: LocalEndpoint, timeout: float, *, reach: Reach | None = None) -> LocalBrowser:
-    """Start the browser of this endpoint. ``reach``: over a pipe, except on Windows.
+async def connect_local(
+    endpoint: LocalEndpoint, timeout: float, *, reach: Reach | None = None, route: ProxyRoute | None = None
+) -> LocalBrowser:
+    """Start the browser of this endpoint. ``reach``: over a pipe, except on Windows. ``route``: the proxy to use
+    instead of the endpoint's.
 
     Raises: BrowserNotFound, LaunchFailed, InvalidArgument.
     """
@@ -89,6 +93,7 @@ async def connect_local(endpoint: LocalEndpoint, timeout: float, *, reach: Reach
             reach=reach,
             extra=endpoint.extra_args,
             proxy=endpoint.proxy,
+            route=route,
         )
         return [str(executable), *options]
 

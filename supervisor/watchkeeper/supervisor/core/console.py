@@ -83,6 +83,11 @@ def noted(params: Mapping[str, Any], target_id: str, now: float) -> ConsoleEntry
     )
 
 
+def own(level: str, text: str, url: str, target_id: str, now: float) -> ConsoleEntry:
+    """A line of ours, beside what pages and browser say."""
+    return ConsoleEntry(level, text[:TEXT_CAP], url[:TEXT_CAP], 0, now, target_id)
+
+
 def put(console: Console, entry: ConsoleEntry, *, may_repeat: bool = False) -> Console:
     """Add an entry to its ring. ``may_repeat``: the browser repeats what it said before; known entries are left out."""
     if may_repeat and (entry in console.errors or entry in console.others):

@@ -61,6 +61,15 @@ class SelectTab:
 
 
 @dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something that the shell knows and that belongs into the console. ``level`` as in the console."""
+
+    level: str
+    text: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time passed; deadlines may have been reached."""
 
@@ -79,4 +88,4 @@ class Reconnected:
     target_ids: frozenset[str]
 
 
-Input = Event | Replied | Failed | AnswerDialog | Adopt | SelectTab | Tick | Disconnected | Reconnected
+Input = Event | Replied | Failed | AnswerDialog | Adopt | SelectTab | Noticed | Tick | Disconnected | Reconnected

@@ -7,6 +7,8 @@ Source: https://chromedevtools.github.io/devtools-protocol/tot/
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 _DIALOG = "Use browser_dialog: it answers by id, knows every open dialog and reports what the page got."
 _OURS = "The supervisor depends on it. Nothing needs to be done: it is on for every frame."
@@ -24,6 +26,7 @@ REFUSED: Mapping[str, str] = {
     "Inspector.disable": _OURS,
     "Log.disable": _OURS,
     "Network.setRequestInterception": "A request that nobody continues hangs its page. Use Network.setBlockedURLs.",
+    "Extensions.loadUnpacked": "An extension reaches past every rule for pages. Use browser.extra_args.",
     "Page.disable": "Without it dialogs could no longer be answered.",
     "Page.handleJavaScriptDialog": _DIALOG,
     "Page.setLifecycleEventsEnabled": _OURS,
@@ -42,6 +45,40 @@ REFUSED: Mapping[str, str] = {
     "Target.setRemoteLocations": _OURS,
     "Tracing.start": "It records every task of this browser.",
 }
+
+REFUSED_DOMAINS: Mapping[str, str] = {
+    "Cast": "It would send the tab to devices of the network.",
+    "PWA": "Installed applications are not of this task.",
+    "Tethering": "It would open ports of this machine.",
+}
+"""Domains none of whose methods are passed on."""
+
+FileAccess = Literal["read", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileUse:
+    """``parameter``: dotted path to the file or folder names."""
+
+    parameter: str
+    access: FileAccess
+
+
+OPENS_URLS: Mapping[str, tuple[str, ...]] = {
+    "Fetch.continueRequest": ("url",),
+    "Network.loadNetworkResource": ("url",),
+    "Page.navigate": ("url",),
+    "Target.createTarget": ("url",),
+}
+"""Methods by which an address is opened or fetched, and the parameters that name it."""
+
+NAMES_FILES: Mapping[str, FileUse] = {
+    "Browser.setDownloadBehavior": FileUse("downloadPath", "write"),
+    "DOM.setFileInputFiles": FileUse("files", "read"),
+    "Input.dispatchDragEvent": FileUse("data.files", "read"),
+    "Page.setDownloadBehavior": FileUse("downloadPath", "write"),
+}
+"""Methods by which pages get files of this machine, or files come to it."""
 
 BROWSER_DOMAINS = frozenset({"Browser", "IO", "Memory", "Storage", "SystemInfo", "Target"})
 """Domains that go to the browser-level session when neither a frame nor a target is named."""

@@ -19,6 +19,7 @@ from .methods import (
     BROWSER_PROCESS,
     INSTEAD_IN_FRAME,
     REFUSED,
+    REFUSED_DOMAINS,
     TAKES_CONTEXT,
     TAKES_FRAME_ID,
 )
@@ -66,6 +67,8 @@ def route(
     if method in REFUSED:
         return Unroutable("refused", f"{method} is not passed on.", REFUSED[method])
     domain = method.partition(".")[0]
+    if domain in REFUSED_DOMAINS:
+        return Unroutable("refused", f"{method} is not passed on.", REFUSED_DOMAINS[domain])
     if frame_id is None and target_id is None and domain in BROWSER_DOMAINS:
         return _browser_route(state, method, params, context_id)
     page_id = _page(state, target_id)
