@@ -1,11 +1,24 @@
 """Message lists of the right shape and of every oddity within it, for hypothesis."""
 
+import json
 from typing import Any
 
 from hypothesis import strategies as st
 
 IDS = ("a", "b", "c", "toolu_1", "call_2")
-WORDS = ("fix src/app/main.py:42", "错误 0x80070005 出现了", "Ошибка №404", "v1.2.3", "ok", "\n", " ", "", "\t \n", "{}", "\u00a0")
+WORDS = (
+    "fix src/app/main.py:42",
+    "错误 0x80070005 出现了",
+    "Ошибка №404",
+    "v1.2.3",
+    "ok",
+    "\n",
+    " ",
+    "",
+    "\t \n",
+    "{}",
+    "\u00a0",
+)
 
 text = st.one_of(
     st.sampled_from(WORDS),
@@ -92,7 +105,7 @@ def agent_runs(draw: st.DrawFn) -> list[dict[str, Any]]:
             calls = []
             for _ in range(draw(st.integers(1, 3))):
                 number += 1
-                function = {"name": "read", "arguments": '{"path": "src/a%d.py"}' % number}
+                function = {"name": "read", "arguments": json.dumps({"path": f"src/a{number}.py"})}
                 calls.append({"id": f"id{number}", "type": "function", "function": function})
             thinking = [{"type": "thinking", "thinking": "hm", "signature": f"sig{number}"}]
             spoken = draw(st.sampled_from([None, "Reading.", thinking]))

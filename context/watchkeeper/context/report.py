@@ -47,6 +47,7 @@ class Report:
 
     Attributes:
         compressed: whether the history changed; `reason` says why or why not.
+        dry_run: nothing was changed, and nothing sent; the numbers are what a compaction would give.
         tokens_before, tokens_after: of the lists, counted with `tokenizer`; `reported_tokens` is what the caller said.
         threshold_tokens, context_length, target_tokens: the limits that applied; no target is None.
         head_messages, summarised_messages, tail_messages: how the list was divided.
@@ -81,6 +82,7 @@ class Report:
     violations: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     archived: bool = False
+    dry_run: bool = False
     duration_ms: float = 0.0
 
     @property
@@ -94,8 +96,10 @@ class Report:
 
     def render(self) -> str:
         """A report to read, one fact a line."""
-        lines = [f"{'Compressed' if self.compressed else 'Not compressed'}: {self.reason}"]
-        if self.compressed:
+        smaller = self.compressed or (self.dry_run and self.tokens_after < self.tokens_before)
+        title = "Compressed" if self.compressed else "Dry run" if self.dry_run else "Not compressed"
+        lines = [f"{title}: {self.reason}"]
+        if smaller:
             share = 100 * self.tokens_after / max(1, self.tokens_before)
             lines.append(f"Tokens     {self.tokens_before:,} -> {self.tokens_after:,} ({share:.1f}%), {self.tokenizer}")
             lines.append(

@@ -124,6 +124,7 @@ class _Run:
         self.before = before
         self.changes: dict[int, str] = {}
         self.repairs: tuple[Repair, ...] = ()
+        self.mended = order.messages
         self.origin: list[int] = []
         self.pruned_tokens = 0
         self.warnings: list[str] = []
@@ -144,7 +145,7 @@ class _Run:
             return self.unchanged("there are no messages")
         self.step(0.0, "finding boundaries")
         mended = repaired(order.messages)
-        self.repairs = mended.repairs
+        self.mended, self.repairs = mended.messages, mended.repairs
         stripped = take_out(mended.messages)
         bare = stripped.messages
         self.origin = [mended.origin[i] for i in stripped.origin]
@@ -340,7 +341,7 @@ class _Run:
 
     def broken_thinking(self, result: list[Message]) -> list[str]:
         """Signed thinking of the newest turn that is not what came in."""
-        had = signed_thinking(self.order.messages)
+        had = signed_thinking(self.mended)
         has = signed_thinking(result)
         return (
             [] if has == had[len(had) - len(has) :] else ["anthropic: signed thinking of the newest turn was changed"]

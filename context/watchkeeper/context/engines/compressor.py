@@ -261,7 +261,7 @@ class ContextCompressor(ContextEngine):
         started = self._clock()
         order = self._order(messages, focus_topic, "", target_tokens, None, None)
         report = compact(replace(order, summarizer=None)).report
-        return replace(report, duration_ms=(self._clock() - started) * 1000)
+        return replace(report, compressed=False, dry_run=True, duration_ms=(self._clock() - started) * 1000)
 
     def _order(
         self,
