@@ -9,7 +9,7 @@ Sources: https://chromedevtools.github.io/devtools-protocol/tot/Page/#event-fram
 """
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -90,7 +90,9 @@ class Watch:
     _top: str = ""
     _expected: str = ""
 
-    async def perform(self, act: Coroutine[Any, Any, None], after: Awaitable[Any] | None = None) -> Effects:
+    async def perform(
+        self, act: Callable[[], Awaitable[None]], after: Callable[[], Awaitable[Any]] | None = None
+    ) -> Effects:
         """Do something, and give what it started. ``after`` is the round trip that lets it start."""
         view = self.port.snapshot()
         self._known = frozenset(frame.frame_id for frame in view.frames)
@@ -100,7 +102,7 @@ class Watch:
         stop = self.port.listen(self._hear)
         try:
             try:
-                await act
+                await act()
                 await self._round_trip(after)
             except CallInterrupted:
                 pass  # a dialog: it is told below
@@ -111,7 +113,6 @@ class Watch:
             return await self._settled()
         finally:
             stop()
-            act.close()
 
     def expect(self, frame_id: str) -> None:
         """The action is a navigation of this frame: wait for it although nothing was heard of it yet."""
@@ -122,9 +123,9 @@ class Watch:
         frames = {frame.frame_id for frame in self.port.snapshot().frames}
         return not self._tabs <= tabs or self.frame_id not in frames
 
-    async def _round_trip(self, after: Awaitable[Any] | None) -> None:
+    async def _round_trip(self, after: Callable[[], Awaitable[Any]] | None) -> None:
         """Let what was done take its course in the page; not longer than until something started."""
-        trip = asyncio.ensure_future(after if after is not None else self.port.evaluate("0", timeout=ROUND_TRIP_S))
+        trip = asyncio.ensure_future(after() if after is not None else self.port.evaluate("0", timeout=ROUND_TRIP_S))
         started = asyncio.ensure_future(self._wait_for_start())
         try:
             await asyncio.wait({trip, started}, return_when=asyncio.FIRST_COMPLETED)

@@ -39,6 +39,6 @@ async def go(port: PagePort, where: Literal["back", "forward", "reload"], *, pas
     async def after() -> Any:
         return None
 
-    effects = await watch.perform(act(), after())
+    effects = await watch.perform(act, after)
     said = {"back": "went back", "forward": "went forward", "reload": "loaded the page again"}[where]
     return Done(said, effects)

@@ -39,7 +39,7 @@ async def select(port: PagePort, ref: str, values: Sequence[str]) -> Done:
     async def act() -> None:
         chosen.append(await call(port, ref, "choose", list(values)))
 
-    effects = await Watch(port, target.frame.frame_id).perform(act())
+    effects = await Watch(port, target.frame.frame_id).perform(act)
     if not chosen:
         return Done(f"chose in {ref}", effects)
     target, result = chosen[0]
@@ -86,7 +86,7 @@ async def upload(port: PagePort, ref: str, paths: Sequence[str]) -> Done:
             files = {"files": list(paths), "objectId": handle}
             await port.call("DOM.setFileInputFiles", files, session_id=target.frame.session_id)
 
-        return Done(f"{ref} holds {names}", await Watch(port, target.frame.frame_id).perform(act()))
+        return Done(f"{ref} holds {names}", await Watch(port, target.frame.frame_id).perform(act))
     return Done(f"chose {names} in the file chooser that {ref} opened", await _through_chooser(port, ref, paths))
 
 

@@ -45,7 +45,7 @@ async def fill(port: PagePort, ref: str, text: str, *, submit: bool = False) -> 
     async def after() -> None:
         found.append(await worlds.run_if_there(target.frame, "fieldState", target.number, text))
 
-    effects = await Watch(port, target.frame.frame_id).perform(act(), after())
+    effects = await Watch(port, target.frame.frame_id).perform(act, after)
     said = f"filled {target.what}" if text else f"emptied {target.what}"
     said += _difference(found[0] if found else None)
     if submit and not effects.dialogs:
@@ -65,7 +65,7 @@ async def type_text(port: PagePort, text: str, ref: str | None = None, *, submit
     async def act() -> None:
         await _type(port, text)
 
-    effects = await Watch(port, target.frame.frame_id).perform(act())
+    effects = await Watch(port, target.frame.frame_id).perform(act)
     said = f"typed {len(text)} characters into {target.what}"
     if submit and not effects.dialogs:
         effects = await _press(port, target, "Enter")
@@ -89,12 +89,12 @@ async def press(port: PagePort, keys: str, ref: str | None = None) -> Done:
         for one in parsed:
             await key(port, one)
 
-    effects = await Watch(port, target.frame.frame_id).perform(act())
+    effects = await Watch(port, target.frame.frame_id).perform(act)
     return Done(f"pressed {' '.join(combinations)}{f' on {target.what}' if ref is not None else ''}", effects)
 
 
 async def _press(port: PagePort, target: Target, name: str) -> Effects:
-    return await Watch(port, target.frame.frame_id).perform(key(port, parse(name)))
+    return await Watch(port, target.frame.frame_id).perform(lambda: key(port, parse(name)))
 
 
 async def _type(port: PagePort, text: str) -> None:

@@ -59,7 +59,7 @@ async def click(
     async def after() -> None:
         landed.append(await worlds.run_if_there(target.frame, "clickLanded", target.number))
 
-    effects = await Watch(port, target.frame.frame_id).perform(act(), after())
+    effects = await Watch(port, target.frame.frame_id).perform(act, after)
     verb = {1: "clicked", 2: "double-clicked", 3: "triple-clicked"}[count]
     said = f"{verb}{'' if button == 'left' else f' ({button} button)'} {target.what}"
     other = landed[0].get("landed") if landed and isinstance(landed[0], dict) else None
@@ -76,7 +76,10 @@ async def hover(port: PagePort, ref: str) -> Done:
     async def act() -> None:
         await mouse(port, target.x, target.y, 0, {"type": "mouseMoved", "button": "none"})
 
-    effects = await Watch(port, target.frame.frame_id).perform(act(), worlds.run_if_there(target.frame, "nextFrame"))
+    async def settle() -> None:
+        await worlds.run_if_there(target.frame, "nextFrame")
+
+    effects = await Watch(port, target.frame.frame_id).perform(act, settle)
     return Done(f"the pointer is on {target.what}", effects)
 
 
@@ -110,7 +113,7 @@ async def drag(port: PagePort, ref: str, onto: str) -> Done:
             await mouse(port, x, y, 0, {"type": "mouseMoved", "button": "left", "buttons": 1})
         await mouse(port, end.x, end.y, 0, {"type": "mouseReleased", "button": "left", "buttons": 0, "clickCount": 1})
 
-    effects = await Watch(port, start.frame.frame_id).perform(act())
+    effects = await Watch(port, start.frame.frame_id).perform(act)
     return Done(f"dragged {start.what} onto {end.what}", effects)
 
 
@@ -121,7 +124,7 @@ async def _drag_html(port: PagePort, source: Target, destination: Target) -> Don
     async def act() -> None:
         answers.append(await worlds.run(source.frame, "dragAndDrop", source.number, destination.number))
 
-    effects = await Watch(port, source.frame.frame_id).perform(act())
+    effects = await Watch(port, source.frame.frame_id).perform(act)
     answer = answers[0] if answers else {}
     if answer.get("why"):
         raise NotInteractable(
