@@ -347,7 +347,7 @@ def _unknown(name: str, directories: Sequence[Path]) -> UnknownEngine:
     known = ", ".join(sorted({info.name for info in list_engines(directories)}))
     return UnknownEngine(
         f"no context engine is called {name[:80]!r}; searched {searched}, and the entry points {ENTRY_POINTS}",
-        f"context.engine is one of {known}; further directories are named by context.plugin_directories",
+        f"context.engine is one of {known}; further directories are named by context.plugin_dirs",
     )
 
 

@@ -303,7 +303,10 @@ def test_cancelling_changes_nothing_and_the_next_attempt_goes_on(make, archive):
     with pytest.raises(Cancelled):
         engine.compress(messages, cancelled=lambda: next(asked) >= 4)
     assert engine.compression_count == 0
-    assert check(engine.compress(messages)) == []
+    told = []
+    assert check(engine.compress(messages, cancelled=None, progress=lambda share, what: told.append(share))) == []
+    assert told == sorted(told)
+    assert told
     assert len(list(archive.store.messages("s"))) == len(messages)
 
 

@@ -27,7 +27,7 @@ except ImportError as error:  # pragma: no cover - shown only without the extra
     raise ArchiveError(
         "archive_unusable",
         "a postgresql:// archive needs the driver psycopg, which is not installed",
-        "pip install 'watchkeeper[postgres]', or set context.archive.path to a file",
+        "pip install 'watchkeeper[postgres]', or keep the archive in a file",
     ) from error
 
 _BATCH = 200
@@ -301,7 +301,7 @@ class PostgresStore:
             raise ArchiveError(
                 "archive_unusable",
                 f"the archive's database does not answer: {type(error).__name__}",
-                "check that the server runs and that context.archive.path is right",
+                "check that the server runs and that the URL is right",
             ) from error
         finally:
             with self._lock:
@@ -326,7 +326,7 @@ class PostgresStore:
             raise ArchiveError(
                 "archive_unusable",
                 "the archive's database cannot be reached",
-                "check that the server runs and that context.archive.path has the right host, user and password",
+                "check that the server runs, and the host, user and password in the URL",
             ) from None
 
     @staticmethod

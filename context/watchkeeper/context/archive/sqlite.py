@@ -87,7 +87,7 @@ class SqliteStore:
             raise ArchiveError(
                 "archive_unusable",
                 f"cannot use the archive {self.path}: {error}",
-                "choose another file with context.archive.path, or move this one away",
+                "choose another file (the engine's setting `path`), or move this one away",
             ) from error
 
     # --- messages

@@ -42,6 +42,14 @@ _LATEST_TOKENS = 4_000
 _MEMORY = 6_000
 
 
+def _never() -> bool:
+    return False
+
+
+def _quiet(_share: float, _what: str) -> None:
+    """For hosts that do not want to know."""
+
+
 class LcmEngine(ContextEngine):
     """See the module.
 
@@ -189,7 +197,7 @@ class LcmEngine(ContextEngine):
         force: bool = False,
         memory_context: str = "",
         *,
-        cancelled: Callable[[], bool] = lambda: False,
+        cancelled: Callable[[], bool] | None = None,
         progress: Progress | None = None,
     ) -> list[Message]:
         """The active context: instructions, one message of summaries, raw messages. The same list if nothing was due.
@@ -198,15 +206,18 @@ class LcmEngine(ContextEngine):
             InvalidMessages, Cancelled, ArchiveError
         """
         checked = check_messages(messages)
+        cancelled = cancelled or _never
+        tell = progress or _quiet
         with self._lock:
             before = total_tokens(checked, estimate)
             used = current_tokens or before
             if not force and not self.should_compress(used):
                 return messages
             placed = self._following().follow(checked)
+            tell(0.1, "recorded")
             self._wait(cancelled)
             brief = Brief(self._count, self._summarizer, focus_topic, redact(memory_context)[:_MEMORY], cancelled)
-            out = self._fitted(placed, brief, squeeze=force)
+            out = self._fitted(placed, brief, tell, squeeze=force)
             if out is None or total_tokens([m for m, _ in out], estimate) >= before:
                 return messages
             result, repairs = repair([m for m, _ in out])
@@ -216,7 +227,9 @@ class LcmEngine(ContextEngine):
             self.compression_count += 1
             return result
 
-    def _fitted(self, placed: list[Placed], brief: Brief, *, squeeze: bool) -> list[tuple[Message, int | None]] | None:
+    def _fitted(
+        self, placed: list[Placed], brief: Brief, tell: Progress, *, squeeze: bool
+    ) -> list[tuple[Message, int | None]] | None:
         """Condense until the context fits; each step gives up a little more rawness."""
         goal = int(self.threshold_tokens * self.settings.goal)
         fresh, aside = self._fresh(), self.settings.large_tokens
@@ -226,6 +239,7 @@ class LcmEngine(ContextEngine):
             if brief.cancelled():
                 raise Cancelled
             self._grow(name, fresh, brief, remainder=squeeze or step > 0)
+            tell(min(0.9, 0.5 + step / 10), "condensed")
             out = self._assembled(placed, name, aside)
             if out is None or total_tokens([m for m, _ in out], estimate) <= goal:
                 break
@@ -370,11 +384,11 @@ class LcmEngine(ContextEngine):
             self.last_failure = redact(f"{type(error).__name__}: {error}")[:200]
             _log.warning("lcm: condensing in the background failed: %s", self.last_failure)
 
-    def _wait(self, cancelled: Callable[[], bool] = lambda: False) -> None:
+    def _wait(self, cancelled: Callable[[], bool] | None = None) -> None:
         thread = self._background
         while thread is not None and thread.is_alive():
             thread.join(0.05)
-            if cancelled():
+            if cancelled is not None and cancelled():
                 raise Cancelled
         self._background = None
 
