@@ -121,6 +121,8 @@ def _parser() -> argparse.ArgumentParser:
     compress.add_argument("--output", metavar="FILE", help="write the compressed messages there, in the same form")
     compress.add_argument("--target-tokens", type=int, metavar="N", help="cap of the whole result")
     compress.add_argument("--focus", metavar="TOPIC", help="what most of the summary should be about")
+    compress.add_argument("--model", metavar="NAME", help="for token counts and the window")
+    compress.add_argument("--dry-run", action="store_true", help="the report only; changes nothing")
     config = command("config", "every setting with its value, its source and its help")
     config.add_argument("--json", action="store_true", help="as JSON")
     command("engines", "the context engines that could be chosen")

@@ -22,6 +22,7 @@ from .settings import Settings
 from .tasks import Tasks
 from .tools import ALL_TOOLS
 from .tools.arguments import checked
+from .tools.context import of_engine
 from .tools.spec import DEFAULT_TASK, Arguments, Call, Image, Json, Progress, ToolResult, ToolSpec
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class Dispatcher:
         self.tasks = tasks or Tasks(settings)
         self.conversations = conversations or Conversations(settings)
         self._tools = tools
+        self._of_engine: tuple[ToolSpec, ...] = ()
         self._in_flight = 0
         self._idle = anyio.Event()
         self._draining = False
@@ -66,9 +68,17 @@ class Dispatcher:
     def offered(self) -> tuple[ToolSpec, ...]:
         """The tools of the chosen toolsets that the backend can serve."""
         capabilities = self.tasks.capabilities()
+        chosen = self.settings.server.toolsets
         return tuple(
-            spec for spec in self._tools if spec.toolset in self.settings.server.toolsets and spec.needs <= capabilities
+            spec for spec in (*self._tools, *self._of_engine) if spec.toolset in chosen and spec.needs <= capabilities
         )
+
+    def prepare(self) -> None:
+        """Load the context engine, when it is not the built-in one, for the tools that it offers. Blocks.
+
+        Raises: EngineError, ArchiveError.
+        """
+        self._of_engine = tuple(of_engine(schema) for schema in self.conversations.engine_tools())
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None, principal: str, progress: Progress) -> Reply:
         """Run a tool. Raises UnknownTool; everything else is in the reply."""

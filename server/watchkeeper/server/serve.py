@@ -15,6 +15,7 @@ async def serve(settings: Settings, handover: Handover | None = None) -> None:
     Raises: ToolError or SupervisorError where the settings cannot work.
     """
     dispatcher = Dispatcher(settings)
+    await anyio.to_thread.run_sync(dispatcher.prepare)
     server = make_server(dispatcher)
     limit = settings.server.max_message_mb << 20
     if settings.server.transport == "http":

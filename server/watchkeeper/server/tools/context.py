@@ -180,7 +180,7 @@ def of_engine(schema: Json) -> ToolSpec:
         def work() -> str:
             conversation = _conversation(call, arguments.get("session_id"))
             with conversation.lock:
-                return conversation.engine.handle_tool_call(schema["name"], asked)
+                return conversation.call_tool(schema["name"], asked)
 
         answer = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         found = json.loads(answer)
