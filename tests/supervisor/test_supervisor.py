@@ -118,11 +118,17 @@ async def test_an_answer_that_the_browser_refuses_is_told_as_not_delivered(
     browser: FakeBrowser, registry: SupervisorRegistry
 ) -> None:
     supervisor = await start(registry, browser)
+
+    async def free(call: object) -> dict[str, object]:
+        await browser.emit("Page.javascriptDialogClosed", {"result": False, "userInput": ""}, "S1")
+        return {"frameId": "P1"}
+
     browser.on("Page.handleJavaScriptDialog", Refusal(-32602, "No dialog is showing"))
+    browser.on("Page.navigate", free)
     await browser.dialog()
     await supervisor.wait_for(lambda view: view.pending_dialogs or None, 5)
     answer = await supervisor.answer_dialog("accept")
-    assert not answer.delivered and "closed it first" in answer.note
+    assert not answer.delivered and "takes no answer" in answer.note and "returned false" in answer.note
 
 
 async def test_a_dialog_cannot_be_answered_twice(browser: FakeBrowser, registry: SupervisorRegistry) -> None:

@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from .core import freeing
 from .core.dialogs import MESSAGE_CAP, Dialogs
 from .core.dialogs import Dialog as DialogState
 from .core.view import Dialog, Tab
@@ -44,6 +45,16 @@ class DialogAnswer:
                 dialog,
                 False,
                 "The browser did not confirm the answer in time. Take a browser_snapshot to see whether it is open.",
+            )
+        if dialog.closed_by == "agent" and dialog.unanswerable:
+            returned = {"alert": "alert() returned", "prompt": "prompt() returned null"}.get(
+                dialog.type, f"{dialog.type}() returned false"
+            )
+            return cls(
+                dialog,
+                action == "dismiss",
+                "The browser takes no answer for this dialog any more (its page was being left, or another dialog took "
+                f"its place). The tab was freed: {returned}.",
             )
         if dialog.closed_by == "agent":
             got = {"alert": "alert() returned", "beforeunload": "the page stays"}.get(
@@ -149,8 +160,7 @@ async def free_tab(supervisor: Supervisor, tab: Tab, action: Action) -> DialogAn
             "Such a dialog can only be dismissed.",
             "Call browser_dialog with action 'dismiss': the dialog returns false, and the page keeps its state.",
         )
-    separator = "&" if "#" in tab.url else "#"
-    await supervisor.call("Page.navigate", {"url": f"{tab.url}{separator}watchkeeper"}, target_id=tab.target_id)
+    await supervisor.call("Page.navigate", {"url": freeing.past(tab.url)}, target_id=tab.target_id)
 
     def answers(view: Any) -> bool | None:
         return None if any(t.stuck for t in view.tabs if t.tab_id == tab.tab_id) else True

@@ -17,13 +17,13 @@ from .question import Question, question
 
 SCRIPT_URL = "watchkeeper-bridge.js"
 FUNCTION = "watchkeeperQuestion"
-_ASK = f"""function {FUNCTION}(type, message, fallback) {{
+ASK = f"""function {FUNCTION}(type, message, fallback) {{
     let held = false, answered = false, accept = false, text = '';
     debugger;
     return answered ? {{accept, text}} : held ? {{accept: false, text: ''}} : undefined;
   }}
   const ask = {FUNCTION};"""
-SCRIPT = bridged_functions(_ASK) + f"//# sourceURL={SCRIPT_URL}"
+SCRIPT = bridged_functions(ASK) + f"//# sourceURL={SCRIPT_URL}"
 HOLD = "held = true, [type, message, fallback, window.location.href]"
 """Evaluated where the page stopped: takes the question over and gives it."""
 

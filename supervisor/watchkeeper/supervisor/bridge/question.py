@@ -1,12 +1,12 @@
 """What a bridged function asks.
 
-Rules: page data, untrusted: only the three types, only texts.
+Rules: page data, untrusted: only the known types, only texts.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-TYPES = ("alert", "confirm", "prompt")
+TYPES = ("alert", "confirm", "prompt", "beforeunload")
 
 
 @dataclass(frozen=True, slots=True)

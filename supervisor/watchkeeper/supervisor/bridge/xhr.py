@@ -35,10 +35,22 @@ _ASK = """const {parse, stringify} = JSON;
     }
   };"""
 
+_TELL = """const {stringify} = JSON, {sendBeacon} = navigator;
+  const ask = (type, message, fallback) => {
+    const said = `[${stringify(type)},${stringify(message)},${stringify(fallback)},${stringify(location.href)}]`;
+    apply(sendBeacon, navigator, ['%(url)s', '%(nonce)s' + said]);
+    return {accept: true};
+  };"""
+
 
 def script(nonce: str) -> str:
     """The injected script for pages of one supervisor. ``nonce``: letters and digits."""
     return bridged_functions(_ASK % {"url": URL, "nonce": nonce})
+
+
+def telling(nonce: str) -> str:
+    """``ask`` for a time at which no request can hold the page: it tells, and gives the answer "leave"."""
+    return _TELL % {"url": URL, "nonce": nonce}
 
 
 def is_bridge(params: Mapping[str, Any]) -> bool:

@@ -66,7 +66,19 @@ class Asked:
     origin: str = ""
 
 
-Tag = SeedFrames | Prepare | DeliverAnswer | ReadQuestion | ReadSandbox
+@dataclass(frozen=True, slots=True)
+class FreeTab:
+    """A navigation that goes nowhere, which ends a native dialog that the browser takes no answer for.
+
+    ``restore``: the address to put back afterwards. ``dialog_id`` is empty where the dialog is over already.
+    """
+
+    session_id: str
+    dialog_id: str = ""
+    restore: str = ""
+
+
+Tag = FreeTab | SeedFrames | Prepare | DeliverAnswer | ReadQuestion | ReadSandbox
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,10 @@ from .inputs import ClosedBy
 RECENT = 20
 MESSAGE_CAP = 10_240
 NAVIGATION_WINDOW_S = 1.0
+AFTERMATH_S = 0.25
+"""A page that crashes or closes has its dialogs closed first, in the same moment; the news of its end comes second."""
+HASTE_S = 0.25
+"""A dialog that somebody else dismisses so soon was dismissed by a machine."""
 DialogPolicy = Literal["must_respond", "auto_dismiss", "auto_accept"]
 Via = Literal["native", "debugger", "xhr"]
 
@@ -52,6 +56,8 @@ class Dialog:
     response: Response | None = None
     written: bool = False
     """The debugger bridge has written the answer into the page, which has yet to go on."""
+    unanswerable: bool = False
+    """The browser takes no answer for it any more; its tab was freed, by which it returns its default."""
     closed_at: float | None = None
     closed_by: ClosedBy | None = None
 
@@ -114,48 +120,71 @@ def written(dialogs: Dialogs, dialog_id: str) -> Dialogs:
     return _change(dialogs, dialog_id, lambda d: replace(d, written=True))
 
 
-def closed(dialogs: Dialogs, dialog_id: str, accept: bool | None, text: str | None, now: float) -> Dialogs:
-    """The browser says that a dialog closed; ``accept`` None where it does not say how."""
+def unanswerable(dialogs: Dialogs, dialog_id: str) -> Dialogs:
+    return _change(dialogs, dialog_id, lambda d: replace(d, unanswerable=True))
+
+
+def closed(
+    dialogs: Dialogs, dialog_id: str, accept: bool | None, text: str | None, now: float, *, by: ClosedBy = "remote"
+) -> Dialogs:
+    """The browser says that a dialog closed; ``accept`` None where it does not say how.
+
+    ``by``: who closed it when it was not us.
+    """
     dialog = next((d for d in dialogs.pending if d.dialog_id == dialog_id), None)
     if dialog is None:
         return dialogs
     ours = dialog.response
+    if ours is not None and dialog.unanswerable:
+        return _end(dialogs, dialog, ours.by, Response(False, None, ours.by), now)
     if ours is not None and accept in (None, ours.accept):
         return _end(dialogs, dialog, ours.by, ours, now)
-    outcome = (
-        None if accept is None else Response(accept, text if accept and dialog.type == "prompt" else None, "remote")
-    )
-    return _end(dialogs, dialog, "remote", outcome, now)
+    if by != "remote" or accept is None:
+        return _end(dialogs, dialog, by, None, now)
+    return _end(dialogs, dialog, by, Response(accept, text if accept and dialog.type == "prompt" else None, by), now)
 
 
 def page_gone(dialogs: Dialogs, page_id: str | None, now: float) -> Dialogs:
-    """The tab (None: the connection) is gone, and its dialogs with it."""
+    """The tab (None: the connection) is gone, and its dialogs with it; so did those end that closed just before."""
     for dialog in dialogs.pending:
         if page_id in (None, dialog.page_id):
             dialogs = _end(dialogs, dialog, "lost", None, now)
-    return dialogs
+    if page_id is None:
+        return dialogs
+    return _told_anew(dialogs, "lost", lambda d: d.page_id == page_id and now - (d.closed_at or 0) <= AFTERMATH_S)
 
 
-def sessions_gone(dialogs: Dialogs, session_ids: Collection[str], now: float) -> Dialogs:
-    """Sessions through which bridges held pages are gone: so are the questions."""
+def gone(dialogs: Dialogs, dialog_ids: Collection[str], by: ClosedBy, now: float) -> Dialogs:
+    """What these dialogs belonged to (a session, a frame) is gone."""
     for dialog in dialogs.pending:
-        if dialog.session_id in session_ids:
-            dialogs = _end(dialogs, dialog, "lost", None, now)
+        if dialog.dialog_id in dialog_ids:
+            dialogs = _end(dialogs, dialog, by, None, now)
     return dialogs
 
 
-def navigated(dialogs: Dialogs, page_id: str, frame_id: str, now: float) -> Dialogs:
-    """A frame has a new document: what the old one asked is over, and what just ended unasked ended by this."""
+def navigated(dialogs: Dialogs, page_id: str, frame_id: str, since: float, now: float) -> Dialogs:
+    """A frame has a new document: what the old one asked is over.
+
+    ``since``: when this navigation began. A dialog that was open then, or opened later, and was closed a moment ago
+    although nobody answered, was closed by it.
+    """
     for dialog in dialogs.pending:
         if dialog.page_id == page_id and frame_id in (dialog.frame_id, page_id):
             dialogs = _end(dialogs, dialog, "navigation", None, now)
+
+    def by_this(d: Dialog) -> bool:
+        closed_at = d.closed_at or 0
+        here = d.page_id == page_id and frame_id in (d.frame_id, page_id)
+        return here and since <= closed_at and now - closed_at <= NAVIGATION_WINDOW_S
+
+    return _told_anew(dialogs, "navigation", by_this)
+
+
+def _told_anew(dialogs: Dialogs, by: ClosedBy, which: Callable[[Dialog], bool]) -> Dialogs:
+    """Closings that seemed somebody else's, dismissals all, turn out to have had another cause."""
     recent = tuple(
-        replace(d, closed_by="navigation", response=None)
-        if d.closed_by == "remote"
-        and d.page_id == page_id
-        and frame_id in (d.frame_id, page_id)
-        and (d.response is None or not d.response.accept)
-        and now - (d.closed_at or 0) <= NAVIGATION_WINDOW_S
+        replace(d, closed_by=by, response=None)
+        if d.closed_by == "remote" and (d.response is None or not d.response.accept) and which(d)
         else d
         for d in dialogs.recent
     )
@@ -164,11 +193,15 @@ def navigated(dialogs: Dialogs, page_id: str, frame_id: str, now: float) -> Dial
 
 def overdue(dialogs: Dialogs, timeout_s: float, now: float) -> tuple[Dialog, ...]:
     """Dialogs that nobody answered in time."""
-    return tuple(d for d in dialogs.pending if d.response is None and now >= d.opened_at + timeout_s)
+    return tuple(d for d in dialogs.pending if _waits(d) and now >= d.opened_at + timeout_s)
 
 
 def next_deadline(dialogs: Dialogs, timeout_s: float) -> float | None:
-    return min((d.opened_at + timeout_s for d in dialogs.pending if d.response is None), default=None)
+    return min((d.opened_at + timeout_s for d in dialogs.pending if _waits(d)), default=None)
+
+
+def _waits(dialog: Dialog) -> bool:
+    return dialog.response is None and not dialog.unanswerable
 
 
 def answer_text(dialog: Dialog, accept: bool, text: str | None) -> str | None:

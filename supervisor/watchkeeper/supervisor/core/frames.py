@@ -38,6 +38,9 @@ class Frame:
     lifecycle: frozenset[str] = frozenset()
     """Lifecycle events (``init``, ``DOMContentLoaded``, ``load``, ...) of the document of ``lifecycle_loader``, which
     runs ahead of ``loader_id``: a document's first events come before its ``frameNavigated``."""
+    navigating_to: str = ""
+    navigating_since: float = 0.0
+    """The loader of the last navigation that began, and when it did (0: never)."""
 
     def reached(self, event: str) -> bool:
         """Whether the current document has reached a lifecycle event."""
@@ -134,6 +137,14 @@ def navigated(frames: Frames, session_id: str, page_id: str, params: Mapping[str
             gone = {f for f in gone if frames.by_id[f].session_id == session_id}
         frames = _drop(frames, gone)
     return _described(frames, session_id, page_id, described)
+
+
+def navigating(frames: Frames, params: Mapping[str, Any], now: float) -> Frames:
+    """``Page.frameStartedNavigating``: the browser has begun; dialogs of the old document are closed by that."""
+    known = frames.by_id.get(fields.text(params, "frameId"))
+    if known is None:
+        return frames
+    return _put(frames, replace(known, navigating_to=fields.text(params, "loaderId"), navigating_since=now))
 
 
 def moved(frames: Frames, params: Mapping[str, Any]) -> Frames:

@@ -8,15 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..bridge import debugger, xhr
-from . import bridged, console, dialogs, fields, frames, held, sessions, targets
+from . import bridge_flow, console, dialog_flow, dialogs, fields, frames, freeing, held, sessions, targets
 from .commands import (
-    Asked,
-    Command,
     CrashInterrupts,
     DeliverAnswer,
     DetachInterrupts,
-    DialogInterrupts,
+    FreeTab,
     Prepare,
     ReadQuestion,
     ReadSandbox,
@@ -30,16 +27,15 @@ from .inputs import (
     Event,
     Failed,
     Input,
+    Noticed,
     Reconnected,
     Replied,
     SelectTab,
     Tick,
 )
 from .sessions import Session
-from .state import BrowserState, Connection
-
-Step = tuple[BrowserState, tuple[Command, ...]]
-_NOTHING: tuple[Command, ...] = ()
+from .state import NOTHING as _NOTHING
+from .state import BrowserState, Connection, Step
 
 
 def step(state: BrowserState, happened: Input, now: float) -> Step:
@@ -54,13 +50,15 @@ def step(state: BrowserState, happened: Input, now: float) -> Step:
         case Failed():
             return _failed(state, happened, now)
         case AnswerDialog(dialog_id, accept, text, by):
-            return _answer(state, dialog_id, dialogs.Response(accept, text, by))
+            return dialog_flow.answered(state, dialog_id, dialogs.Response(accept, text, by))
         case SelectTab(target_id):
             return replace(state, targets=targets.selected(state.targets, target_id)), _NOTHING
         case Adopt(target_id):
             return replace(state, targets=targets.added(state.targets, {"targetId": target_id})), _NOTHING
+        case Noticed():
+            return _noticed(state, happened, now), _NOTHING
         case Tick():
-            return _watchdog(state, now)
+            return _time_passed(state, now)
         case Disconnected(reason):
             return _disconnected(state, reason, now)
         case Reconnected(target_ids):
@@ -117,7 +115,8 @@ def _attached(state: BrowserState, event: Event, now: float) -> Step:
             fields.text(info, "url"),
         ),
     )
-    return state, sessions.prepare(session_id, state.options.bridge, state.options.nonce)
+    options = state.options
+    return state, sessions.prepare(session_id, options.bridge, options.nonce, asks=state.backend_dismisses)
 
 
 def _detached(state: BrowserState, event: Event, now: float) -> Step:
@@ -130,16 +129,19 @@ def _detached(state: BrowserState, event: Event, now: float) -> Step:
     for session_id in gone:
         known_frames = frames.session_gone(known_frames, session_id)
         known_scripts = held.session_gone(known_scripts, session_id)
+    before = state
+    held_through = [d.dialog_id for d in state.dialogs.pending if d.session_id in gone]
     state = replace(
         state,
         sessions=left,
         frames=known_frames,
         held=known_scripts,
-        dialogs=dialogs.sessions_gone(state.dialogs, gone, now),
+        dialogs=dialogs.gone(state.dialogs, held_through, "lost", now),
     )
     if session.depth == 0:
         state = _page_gone(state, session.target_id, now)
-    return state, tuple(DetachInterrupts(session_id) for session_id in gone)
+    state, commands = dialog_flow.frames_gone(before, state, "lost", now)
+    return state, (*(DetachInterrupts(session_id) for session_id in gone), *commands)
 
 
 def _destroyed(state: BrowserState, event: Event, now: float) -> Step:
@@ -173,7 +175,8 @@ def _crashed(state: BrowserState, session: Session, params: Mapping[str, Any], n
         return state, _NOTHING
     known = sessions.crashed(state.sessions, session.session_id, True)
     if session.depth > 0:
-        return replace(state, sessions=known), (CrashInterrupts((session.session_id,)),)
+        state, commands = dialog_flow.renderer_gone(replace(state, sessions=known), session, now)
+        return state, (CrashInterrupts((session.session_id,)), *commands)
     page = session.target_id
     state = replace(
         state,
@@ -193,12 +196,20 @@ def _frame_attached(state: BrowserState, session: Session, params: Mapping[str, 
 
 
 def _frame_navigated(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    frame_id = fields.text(fields.mapping(params, "frame"), "id")
-    state = replace(
+    described = fields.mapping(params, "frame")
+    frame_id = fields.text(described, "id")
+    known = state.frames.by_id.get(frame_id)
+    began = known is not None and known.navigating_to == fields.text(described, "loaderId")
+    since = known.navigating_since if known is not None and began else now
+    before, state = (
         state,
-        frames=frames.navigated(state.frames, session.session_id, session.page_id, params),
-        dialogs=dialogs.navigated(state.dialogs, session.page_id, frame_id, now),
+        replace(
+            state,
+            frames=frames.navigated(state.frames, session.session_id, session.page_id, params),
+            dialogs=dialogs.navigated(state.dialogs, session.page_id, frame_id, since, now),
+        ),
     )
+    state, commands = dialog_flow.frames_gone(before, state, "navigation", now)
     if session.crashed and frame_id == session.target_id:
         state = replace(
             state,
@@ -207,8 +218,12 @@ def _frame_navigated(state: BrowserState, session: Session, params: Mapping[str,
         )
     if fields.text(params, "type") == "BackForwardCacheRestore":
         # Frames of a page that comes back from the cache are not announced again.
-        return state, (Send(session.session_id, "Page.getFrameTree", tag=SeedFrames(session.session_id)),)
-    return state, _NOTHING
+        commands = (*commands, Send(session.session_id, "Page.getFrameTree", tag=SeedFrames(session.session_id)))
+    return state, commands
+
+
+def _frame_navigating(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
+    return replace(state, frames=frames.navigating(state.frames, params, now)), _NOTHING
 
 
 def _frame_moved(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
@@ -216,7 +231,8 @@ def _frame_moved(state: BrowserState, session: Session, params: Mapping[str, Any
 
 
 def _frame_detached(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    return replace(state, frames=frames.detached(state.frames, params)), _NOTHING
+    before, state = state, replace(state, frames=frames.detached(state.frames, params))
+    return dialog_flow.frames_gone(before, state, "lost", now)
 
 
 def _frame_lived(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
@@ -235,147 +251,9 @@ def _contexts_cleared(state: BrowserState, session: Session, params: Mapping[str
     return replace(state, frames=frames.contexts_cleared(state.frames, session.session_id)), _NOTHING
 
 
-# --- dialogs ----------------------------------------------------------------------------------------------------------
-
-
-def _dialog_opening(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    frame_id = fields.text(params, "frameId") or session.target_id
-    tab_id = _tab_id(state, session.page_id)
-    return _open(state, dialogs.described(params, session.page_id, tab_id, frame_id, now))
-
-
-def _open(state: BrowserState, dialog: dialogs.Dialog) -> Step:
-    known, dialog = dialogs.opened(state.dialogs, dialog)
-    state = replace(state, dialogs=known)
-    if state.options.dialog_policy == "must_respond":
-        return state, (DialogInterrupts(state.targets.related(dialog.page_id), dialog.dialog_id),)
-    accept = state.options.dialog_policy == "auto_accept"
-    return _answer(
-        state,
-        dialog.dialog_id,
-        dialogs.Response(accept, dialogs.answer_text(dialog, accept, None), "auto_policy"),
-    )
-
-
-def _dialog_closed(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    open_here = [d for d in state.dialogs.of_page(session.page_id) if d.via == "native"]
-    frame_id = fields.text(params, "frameId")
-    closing = next((d for d in open_here if d.frame_id == frame_id), next(iter(open_here), None))
-    if closing is None:
-        return state, _NOTHING
-    accept, text = fields.flag(params, "result"), fields.text(params, "userInput")
-    return replace(state, dialogs=dialogs.closed(state.dialogs, closing.dialog_id, accept, text, now)), _NOTHING
-
-
-def _answer(state: BrowserState, dialog_id: str, response: dialogs.Response) -> Step:
-    dialog = next((d for d in state.dialogs.pending if d.dialog_id == dialog_id), None)
-    if dialog is None or dialog.response is not None:
-        return state, _NOTHING
-    commands = bridged.deliver(dialog, response) if dialog.via != "native" else _native_answer(state, dialog, response)
-    if not commands:
-        return state, _NOTHING
-    return replace(state, dialogs=dialogs.decided(state.dialogs, dialog_id, response)), commands
-
-
-def _native_answer(state: BrowserState, dialog: dialogs.Dialog, response: dialogs.Response) -> tuple[Command, ...]:
-    """Native dialogs are answered on the page's session, also those of out-of-process iframes."""
-    session = state.sessions.of_target(dialog.page_id)
-    if session is None:
-        return _NOTHING
-    params: dict[str, Any] = {"accept": response.accept}
-    if response.text is not None:
-        params["promptText"] = response.text
-    return (Send(session.session_id, "Page.handleJavaScriptDialog", params, DeliverAnswer(dialog.dialog_id)),)
-
-
-def _tab_id(state: BrowserState, page_id: str) -> str:
-    page = state.targets.pages.get(page_id)
-    return page.tab_id if page else ""
-
-
-# --- bridges ----------------------------------------------------------------------------------------------------------
-
-
-def _script_parsed(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    known = held.script_parsed(state.held, session.session_id, params, debugger.SCRIPT_URL)
-    return (state if known is state.held else replace(state, held=known)), _NOTHING
-
-
-def _paused(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    if not debugger.is_ours(params):
-        return state, (Send(session.session_id, "Debugger.resume"),)
-    return state, (bridged.take_over(state.held, session, debugger.innermost(params)),)
-
-
-def _resumed(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    """The page goes on: by our answer, or because somebody or a navigation let it."""
-    for dialog in state.dialogs.pending:
-        if dialog.via == "debugger" and dialog.session_id == session.session_id:
-            known = state.dialogs if dialog.written else dialogs.undelivered(state.dialogs, dialog.dialog_id)
-            state = replace(state, dialogs=dialogs.closed(known, dialog.dialog_id, None, None, now))
-    return state, _NOTHING
-
-
-def _request_paused(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
-    if state.options.bridge != "xhr" or not xhr.is_bridge(params):
-        return state, _NOTHING
-    request_id, frame_id = fields.text(params, "requestId"), fields.text(params, "frameId") or session.target_id
-    question = xhr.read(params, state.options.nonce)
-    if question is None:
-        refuse = {"requestId": request_id, "errorReason": "BlockedByClient"}
-        return state, (Send(session.session_id, "Fetch.failRequest", refuse),)
-    return _ask(state, Asked(session.session_id, request_id, frame_id, "xhr", question, xhr.origin(params)), now)
-
-
-def _ask(state: BrowserState, asked: Asked, now: float) -> Step:
-    """A bridge holds a question: look for a sandbox above its frame, then open the dialog."""
-    return _look_above(state, asked, asked.frame_id, now)
-
-
-def _look_above(state: BrowserState, asked: Asked, frame_id: str, now: float) -> Step:
-    frame = state.frames.by_id.get(frame_id)
-    parent = state.frames.by_id.get(frame.parent_id) if frame and frame.parent_id else None
-    session = state.sessions.by_id.get(parent.session_id) if parent else None
-    if asked.via == "xhr" and session is not None and session.session_id == asked.session_id:
-        session = None  # a synchronous request blocks its whole process: there is nobody to ask
-    if session is not None:
-        find = Send(session.session_id, "DOM.getFrameOwner", {"frameId": frame_id}, ReadSandbox(asked, frame_id))
-        return state, (find,)
-    owner = state.sessions.by_id.get(asked.session_id)
-    if owner is None:
-        return state, _NOTHING
-    params = asked.question.as_params()
-    dialog = dialogs.described(params, owner.page_id, _tab_id(state, owner.page_id), asked.frame_id, now)
-    return _open(
-        state,
-        replace(dialog, via=asked.via, session_id=asked.session_id, handle=asked.handle, origin=asked.origin),
-    )
-
-
-def _sandbox_read(state: BrowserState, tag: ReadSandbox, result: Mapping[str, Any], now: float) -> Step:
-    frame = state.frames.by_id.get(tag.owner_of)
-    parent = state.frames.by_id.get(frame.parent_id) if frame and frame.parent_id else None
-    if parent is None:
-        return _look_above(state, tag.asked, tag.owner_of, now)
-    if not tag.node_id:
-        node_id = fields.integer(result, "backendNodeId")
-        describe = Send(
-            parent.session_id, "DOM.describeNode", {"backendNodeId": node_id}, replace(tag, node_id=node_id or -1)
-        )
-        return state, (describe,)
-    if held.forbids_modals(fields.mapping(result, "node").get("attributes")):
-        return state, bridged.silence(tag.asked)
-    return _look_above(state, tag.asked, parent.frame_id, now)
-
-
-def _watchdog(state: BrowserState, now: float) -> Step:
-    commands: list[Command] = []
+def _time_passed(state: BrowserState, now: float) -> Step:
     late = sessions.overdue(state.sessions, now)
-    state = state if late is state.sessions else replace(state, sessions=late)
-    for dialog in dialogs.overdue(state.dialogs, state.options.dialog_timeout_s, now):
-        state, sent = _answer(state, dialog.dialog_id, dialogs.Response(False, None, "watchdog"))
-        commands.extend(sent)
-    return state, tuple(commands)
+    return dialog_flow.overdue(state if late is state.sessions else replace(state, sessions=late), now)
 
 
 # --- console ----------------------------------------------------------------------------------------------------------
@@ -390,6 +268,11 @@ def _console_event(
         return (state if known is state.console else replace(state, console=known)), _NOTHING
 
     return handle
+
+
+def _noticed(state: BrowserState, said: Noticed, now: float) -> BrowserState:
+    entry = console.own(said.level, said.text, said.url, state.targets.selected or "", now)
+    return replace(state, console=console.put(state.console, entry))
 
 
 # --- replies and the connection ---------------------------------------------------------------------------------------
@@ -409,16 +292,13 @@ def _replied(state: BrowserState, reply: Replied, now: float) -> Step:
         case Prepare(session_id, _):
             return replace(state, sessions=sessions.prepared(state.sessions, session_id)), _NOTHING
         case DeliverAnswer(dialog_id):
-            return _delivered(state, dialog_id, now)
+            return dialog_flow.delivered(state, dialog_id, now)
+        case FreeTab():
+            return state, freeing.restored(reply.tag)
         case ReadQuestion(session_id, handle, frame_id):
-            question = debugger.read(reply.result)
-            if question is None:
-                return state, (Send(session_id, "Debugger.resume"),)
-            session = state.sessions.by_id.get(session_id)
-            frame_id = frame_id or (session.target_id if session else "")
-            return _ask(state, Asked(session_id, handle, frame_id, "debugger", question), now)
+            return bridge_flow.question_read(state, session_id, handle, frame_id, reply.result, now)
         case ReadSandbox():
-            return _sandbox_read(state, reply.tag, reply.result, now)
+            return bridge_flow.sandbox_read(state, reply.tag, reply.result, now)
 
 
 def _failed(state: BrowserState, failure: Failed, now: float) -> Step:
@@ -426,28 +306,15 @@ def _failed(state: BrowserState, failure: Failed, now: float) -> Step:
         case Prepare():
             return state, _NOTHING  # the session stays as it is: unprepared, and by and by stuck
         case DeliverAnswer(dialog_id):
-            if failure.code == 0:  # no answer in time: it may still arrive, but another try must be possible
-                return replace(state, dialogs=dialogs.undelivered(state.dialogs, dialog_id)), _NOTHING
-            # "No dialog is showing": somebody else closed it, and the closing event did not reach us.
-            known = dialogs.undelivered(state.dialogs, dialog_id)
-            return replace(state, dialogs=dialogs.closed(known, dialog_id, None, None, now)), _NOTHING
+            return dialog_flow.refused(state, dialog_id, failure.code, failure.message, now)
+        case FreeTab():
+            return dialog_flow.not_freed(state, failure.tag)
         case SeedFrames():
             return state, _NOTHING
         case ReadQuestion(session_id):
             return state, (Send(session_id, "Debugger.resume"),)  # the page must not stay held
-        case ReadSandbox(asked, owner_of):
-            frame = state.frames.by_id.get(owner_of)
-            return _look_above(state, asked, (frame.parent_id if frame else None) or "", now)
-
-
-def _delivered(state: BrowserState, dialog_id: str, now: float) -> Step:
-    """A command that answers a dialog was accepted."""
-    dialog = next((d for d in state.dialogs.pending if d.dialog_id == dialog_id), None)
-    if dialog is None or dialog.via == "native":
-        return state, _NOTHING  # the closing event says how it ended
-    if dialog.via == "xhr":
-        return replace(state, dialogs=dialogs.closed(state.dialogs, dialog_id, None, None, now)), _NOTHING
-    return replace(state, dialogs=dialogs.written(state.dialogs, dialog_id)), (bridged.let_go(dialog),)
+        case ReadSandbox():
+            return bridge_flow.sandbox_unread(state, failure.tag, now)
 
 
 def _disconnected(state: BrowserState, reason: str, now: float) -> Step:
@@ -470,17 +337,18 @@ _TARGET_EVENTS: Mapping[str, Callable[[BrowserState, Event, float], Step]] = {
     "Target.targetCrashed": _target_crashed,
 }
 _SESSION_EVENTS: Mapping[str, Callable[[BrowserState, Session, Mapping[str, Any], float], Step]] = {
-    "Debugger.paused": _paused,
-    "Debugger.resumed": _resumed,
-    "Debugger.scriptParsed": _script_parsed,
-    "Fetch.requestPaused": _request_paused,
+    "Debugger.paused": bridge_flow.paused,
+    "Debugger.resumed": bridge_flow.resumed,
+    "Debugger.scriptParsed": bridge_flow.script_parsed,
+    "Fetch.requestPaused": bridge_flow.request_paused,
     "Inspector.targetCrashed": _crashed,
     "Log.entryAdded": _console_event(console.noted),
     "Page.frameAttached": _frame_attached,
     "Page.frameDetached": _frame_detached,
     "Page.frameNavigated": _frame_navigated,
-    "Page.javascriptDialogClosed": _dialog_closed,
-    "Page.javascriptDialogOpening": _dialog_opening,
+    "Page.frameStartedNavigating": _frame_navigating,
+    "Page.javascriptDialogClosed": dialog_flow.closed,
+    "Page.javascriptDialogOpening": dialog_flow.opening,
     "Page.lifecycleEvent": _frame_lived,
     "Page.navigatedWithinDocument": _frame_moved,
     "Runtime.consoleAPICalled": _console_event(console.logged),

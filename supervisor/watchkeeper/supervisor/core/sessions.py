@@ -9,10 +9,11 @@ Source: https://chromedevtools.github.io/devtools-protocol/tot/Target/#method-se
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ..bridge import BridgeKind, debugger, xhr
+from ..bridge import BridgeKind, debugger, leaving, xhr
 from .commands import Command, Prepare, SeedFrames, Send
 
 STUCK_AFTER_S = 3.0
+_INJECT = "Page.addScriptToEvaluateOnNewDocument"
 ATTACHABLE = ("page", "iframe")
 AUTO_ATTACH = {
     "autoAttach": True,
@@ -108,10 +109,11 @@ def crashed(sessions: Sessions, session_id: str, is_crashed: bool) -> Sessions:
     return sessions if session is None else _put(sessions, replace(session, crashed=is_crashed))
 
 
-def prepare(session_id: str, bridge: BridgeKind, nonce: str) -> tuple[Command, ...]:
+def prepare(session_id: str, bridge: BridgeKind, nonce: str, *, asks: bool) -> tuple[Command, ...]:
     """What a new session is asked, in one go.
 
-    ``Page.enable`` comes first: only a session that had ``Page`` enabled when a dialog opened can answer it.
+    ``Page.enable`` comes first: only a session that had ``Page`` enabled when a dialog opened can answer it. ``asks``:
+    the bridge also asks before a page is left.
     """
     return (
         Send(session_id, "Page.enable", tag=Prepare(session_id, "Page.enable")),
@@ -120,24 +122,30 @@ def prepare(session_id: str, bridge: BridgeKind, nonce: str) -> tuple[Command, .
         Send(session_id, "Log.enable", tag=Prepare(session_id, "Log.enable")),
         Send(session_id, "Target.setAutoAttach", AUTO_ATTACH),
         *_bridged(session_id, bridge, nonce),
+        *(ask_before_leaving(session_id, bridge, nonce) if asks else ()),
         Send(session_id, "Page.getFrameTree", tag=SeedFrames(session_id)),
         Send(session_id, "Runtime.runIfWaitingForDebugger"),
     )
 
 
+def ask_before_leaving(session_id: str, bridge: BridgeKind, nonce: str) -> tuple[Command, ...]:
+    """``beforeunload`` by the bridge, in every document that follows and in those that are there already."""
+    source = leaving.script(bridge, nonce)
+    return (Send(session_id, _INJECT, {"source": source, "runImmediately": True}),) if source else ()
+
+
 def _bridged(session_id: str, bridge: BridgeKind, nonce: str) -> tuple[Command, ...]:
     """The bridge comes into every document that follows, and into those that are there already."""
-    inject = "Page.addScriptToEvaluateOnNewDocument"
     match bridge:
         case "debugger":
             return (
                 Send(session_id, "Debugger.enable"),
-                Send(session_id, inject, {"source": debugger.SCRIPT, "runImmediately": True}),
+                Send(session_id, _INJECT, {"source": debugger.SCRIPT, "runImmediately": True}),
             )
         case "xhr":
             return (
                 Send(session_id, "Fetch.enable", {"patterns": xhr.PATTERNS}),
-                Send(session_id, inject, {"source": xhr.script(nonce), "runImmediately": True}),
+                Send(session_id, _INJECT, {"source": xhr.script(nonce), "runImmediately": True}),
             )
         case "never":
             return ()

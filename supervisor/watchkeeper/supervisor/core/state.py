@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..bridge import BridgeKind
+from .commands import Command
 from .console import Console
 from .dialogs import DialogPolicy, Dialogs
 from .frames import Frames
@@ -46,3 +47,10 @@ class BrowserState:
     dialogs: Dialogs = field(default_factory=Dialogs)
     held: Held = field(default_factory=Held)
     console: Console = field(default_factory=Console)
+    backend_dismisses: bool = False
+    """Somebody between us and the pages closes native dialogs by machine, before anybody can answer them."""
+
+
+Step = tuple[BrowserState, tuple[Command, ...]]
+"""The state after something happened, and what to ask of the browser."""
+NOTHING: tuple[Command, ...] = ()

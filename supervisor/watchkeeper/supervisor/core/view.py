@@ -33,6 +33,8 @@ class Dialog:
     via: Via = "native"
     truncated: bool = False
     answering: bool = False
+    unanswerable: bool = False
+    """The browser took no answer for it: its tab was freed, and it returned its default."""
     closed_at: float | None = None
     closed_by: ClosedBy | None = None
     response: str | None = None
@@ -55,6 +57,8 @@ class Dialog:
             shown["truncated"] = True
         if self.answering:
             shown["answering"] = True
+        if self.unanswerable:
+            shown["unanswerable"] = True
         if self.closed_at is not None:
             shown |= {"closed_at": self.closed_at, "closed_by": self.closed_by}
             if self.response is not None:
@@ -238,6 +242,7 @@ def _dialog(dialog: DialogState) -> Dialog:
         dialog.via,
         dialog.truncated,
         dialog.closed_at is None and response is not None,
+        dialog.unanswerable,
         dialog.closed_at,
         dialog.closed_by,
         None if response is None else "accept" if response.accept else "dismiss",
