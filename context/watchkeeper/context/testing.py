@@ -156,11 +156,11 @@ class EngineContract:
         engine = self.make_engine()
         engine.on_session_start("contract")
         messages = self.large()
-        for _ in range(3):
+        for number in range(3):
             messages = engine.compress(messages, force=True)
             assert check(messages) == []
             more = [m for m in self.large() if m["role"] in ("assistant", "tool")][:-1]
-            messages = [*messages, *_renamed(more, len(messages))]
+            messages = [*messages, *_renamed(more, number)]
         assert check(messages) == []
 
     # --- tools and hosts
