@@ -7,46 +7,52 @@ one. The person named the file, so the allowed folders of clients do not matter 
 import argparse
 import json
 import sys
-import threading
 
-from .compression import Order, as_summary, carry_out
+import anyio
+
 from .conversations import Conversations
 from .settings import Settings
+from .tools.context import as_text
 
 BAR = 30
 
 
 def compress_file(parsed: argparse.Namespace, settings: Settings) -> int:
     """Raises: TranscriptError, ContextError, ToolError."""
+    from watchkeeper.context.host import ContextCall
     from watchkeeper.context.transcripts import dump_transcript, load_transcript
 
     loaded = load_transcript(parsed.transcript)
     for problem in loaded.problems[:20]:
         _say(f"not read: {problem}")
     conversations = Conversations(settings)
-    conversation = conversations.get("", None)
-    order = Order(
-        list(loaded.messages),
-        mode="dry_run" if parsed.dry_run else "force",
-        focus_topic=parsed.focus,
-        target_tokens=parsed.target_tokens,
-        model=parsed.model or "",
-        progress=_bar if sys.stderr.isatty() else None,
-        cancelled=threading.Event().is_set,
-    )
-    outcome = carry_out(order, conversation)
-    conversations.done(conversation, outcome.messages)
+
+    def make_call(session_id: str) -> ContextCall:
+        return ContextCall(
+            loaded.messages,
+            session_id,
+            mode="dry_run" if parsed.dry_run else "force",
+            focus_topic=parsed.focus,
+            target_tokens=parsed.target_tokens,
+            model=parsed.model or "",
+        )
+
+    try:
+        answer = conversations.compress("", None, make_call, progress=_bar if sys.stderr.isatty() else None)
+    finally:
+        anyio.run(conversations.close)
+    messages = list(answer.messages)
     if parsed.output and not parsed.dry_run:
-        for problem in dump_transcript(outcome.messages, parsed.output, loaded.form, like=loaded):
+        for problem in dump_transcript(messages, parsed.output, loaded.form, like=loaded):
             _say(f"not written: {problem}")
         _say(f"written: {parsed.output}")
     if parsed.json:
-        result = {"report": outcome.report} | ({} if parsed.dry_run else {"messages": outcome.messages})
+        result = {"report": answer.as_dict()} | ({} if parsed.dry_run else {"messages": messages})
         sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
         return 0
-    _say(outcome.told)
+    _say(answer.report.render())
     if not parsed.output and not parsed.dry_run:
-        sys.stdout.write(as_summary(outcome.messages) + "\n")
+        sys.stdout.write(as_text(messages) + "\n")
     return 0
 
 

@@ -1,14 +1,13 @@
-"""Conversations that are being compressed: one engine each, and the tools that engines offer.
+"""Conversations that are compressed: a host of engines for each principal, and the tools that engines offer.
 
-Rules: a conversation is named by its ``session_id``; those of one principal are out of the reach of others. An engine
-is used by one call at a time, in a worker thread. What an engine may ask for (an archive, a summariser) is made here,
-from settings. When a conversation ends (by request, because it was used least recently of too many, or with the
-server), its engine is told.
+Rules: a conversation is named by its ``session_id``; those of one principal are out of the reach of others, in memory and
+in the archive. What an engine may ask for (an archive, a summariser) is made here, from settings. A call without a
+``session_id`` leaves nothing behind, unless an archive remembers: then it belongs to the conversation ``default``.
 """
 
+import secrets
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,129 +16,111 @@ import anyio
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from watchkeeper.context import ContextEngine
+    from watchkeeper.context.archive import Archive
+    from watchkeeper.context.engine import ContextEngine
+    from watchkeeper.context.host import ContextAnswer, ContextCall, ContextHost
 
 BUILT_IN = "compressor"
-HELD = 64
-DEFAULT = "default"
 ARCHIVE = "archive"
 RECALL = "Its originals are in the archive; archive_grep finds and archive_expand shows them."
-Messages = Sequence[dict[str, Any]]
-
-
-@dataclass(slots=True)
-class Conversation:
-    """``messages`` are those last seen, for the engine's end of the session."""
-
-    session_id: str
-    engine: "ContextEngine"
-    archive: Any = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    messages: Messages = ()
-
-    def tools(self) -> list[dict[str, Any]]:
-        """The engine's; those of the archive where the built-in engine writes to one."""
-        from watchkeeper.context.archive import ArchiveTools
-
-        recorded = self.engine.name == BUILT_IN and self.archive is not None
-        return ArchiveTools.schemas_for(ARCHIVE) if recorded else self.engine.get_tool_schemas()
-
-    def call_tool(self, name: str, arguments: dict[str, Any]) -> str:
-        """JSON text; ``{"error": …}`` where it failed."""
-        if self.engine.name != BUILT_IN or self.archive is None:
-            return self.engine.handle_tool_call(name, arguments)
-        from watchkeeper.context import estimate
-        from watchkeeper.context.archive import ArchiveTools
-
-        return ArchiveTools(self.archive, lambda: self.session_id, estimate, prefix=ARCHIVE).call(name, arguments)
 
 
 class Conversations:
-    """Methods block (they may open a database): call them in a worker thread."""
+    """Methods that are not coroutines block (they may open a database): call them in a worker thread."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._held: dict[tuple[str, str], Conversation] = {}
-        self._lock = threading.Lock()
+        self._hosts: dict[str, ContextHost] = {}
+        self._archives: dict[str, Archive] = {}
+        self._closing: list[Callable[[], None]] = []
+        self._lock = threading.RLock()
 
-    def get(self, principal: str, session_id: str | None) -> Conversation:
-        """The conversation, begun where it is new; without a name it is forgotten after the call.
+    def compress(
+        self,
+        principal: str,
+        session_id: str | None,
+        make_call: "Callable[[str], ContextCall]",
+        *,
+        progress: Callable[[float, str], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> "ContextAnswer":
+        """One call of a conversation; ``make_call`` gets the name that it has here. Raises ContextError, EngineError."""
+        host = self.host(principal)
+        passing = session_id is None and not self._remembers
+        name = f"call-{secrets.token_hex(8)}" if passing else session_id or "default"
+        try:
+            return host.handle(make_call(name), progress=progress, cancelled=cancelled)
+        finally:
+            if passing:
+                host.end(name)
 
-        Raises: EngineError and what the engine raises at its start.
-        """
-        if session_id is None:
-            if not self._remembers:
-                return self._begun(principal, "")
-            session_id = DEFAULT
-        key = (principal, session_id)
+    def host(self, principal: str) -> "ContextHost":
+        """The principal's engines and their sessions."""
+        from watchkeeper.context.host import ContextHost
+
         with self._lock:
-            found = self._held.pop(key, None)
-            if found is None:
-                found = self._begun(principal, session_id)
-            self._held[key] = found
-            old = [self._held.pop(name) for name in list(self._held)[:-HELD]]
-        for conversation in old:
-            _end(conversation)
-        return found
+            if principal not in self._hosts:
+                self._hosts[principal] = ContextHost(lambda: self._engine(principal))
+            return self._hosts[principal]
 
-    def engine_tools(self) -> list[dict[str, Any]]:
-        """``{name, description, parameters}`` of the tools that the active engine, or the archive, offers."""
+    def tools(self) -> list[dict[str, Any]]:
+        """``{name, description, parameters}`` of what the active engine offers, or the archive beside it.
+
+        Raises: EngineError when the chosen engine cannot be loaded.
+        """
         if not self._remembers:
             return []
-        begun = self._begun("", "")
-        try:
-            return begun.tools()
-        finally:
-            _end(begun)
+        if self.settings.context.engine == BUILT_IN:
+            from watchkeeper.context.archive import ArchiveTools
 
-    def latest(self, principal: str) -> Conversation:
-        """The conversation that this principal used last; one called ``default`` where there is none."""
-        with self._lock:
-            names = [name for holder, name in self._held if holder == principal]
-        return self.get(principal, names[-1] if names else DEFAULT)
+            return ArchiveTools.schemas_for(ARCHIVE)
+        return self.host("").tool_schemas()
 
-    def done(self, conversation: Conversation, messages: Messages) -> None:
-        """A call is over: what has no name ends with it."""
-        conversation.messages = messages
-        if not conversation.session_id:
-            _end(conversation)
+    def call_tool(self, principal: str, session_id: str | None, name: str, arguments: dict[str, Any]) -> str:
+        """JSON text; ``{"error": …}`` where it failed. Without a name: the conversation that was used last."""
+        host = self.host(principal)
+        session = session_id or next(reversed(host.sessions()), "default")
+        if self.settings.context.engine != BUILT_IN:
+            return host.call_tool(session, name, arguments)
+        from watchkeeper.context import estimate
+        from watchkeeper.context.archive import ArchiveTools
 
-    def end(self, principal: str, session_id: str) -> bool:
-        """Whether there was one to end."""
-        with self._lock:
-            found = self._held.pop((principal, session_id), None)
-        if found is not None:
-            _end(found)
-        return found is not None
+        return ArchiveTools(self._archive(principal), lambda: session, estimate, prefix=ARCHIVE).call(name, arguments)
 
     async def close(self) -> None:
-        """Tell every engine that its session ends."""
+        """Tell every engine that its sessions end, and close the archives."""
         await anyio.to_thread.run_sync(self._close)
 
     def _close(self) -> None:
         with self._lock:
-            held, self._held = list(self._held.values()), {}
-        for conversation in held:
-            _end(conversation)
+            for host in self._hosts.values():
+                host.close()
+            for close in (*self._closing, *(archive.close for archive in self._archives.values())):
+                close()
+            self._hosts, self._archives, self._closing = {}, {}, []
 
     @property
     def _remembers(self) -> bool:
-        """Whether conversations outlive a call by themselves: in an archive."""
+        """Whether conversations outlive the process."""
         return self.settings.context.archive or self.settings.context.engine != BUILT_IN
 
-    def _begun(self, principal: str, session_id: str) -> Conversation:
+    def _engine(self, principal: str) -> "ContextEngine":
         from watchkeeper.context.discovery import load_engine
         from watchkeeper.context.windows import DEFAULT_CONTEXT_LENGTH
 
         name = self.settings.context.engine
         compression = self.settings.compression
         own = dict(self.settings.context.engines.get(name, {}))
-        length = compression.context_length or DEFAULT_CONTEXT_LENGTH
+        more: dict[str, Any] = {}
         if name == BUILT_IN:
             own = compression.model_dump(exclude={"context_length"}) | own
             length = compression.context_length or 0  # by the model's name
-        archive = self._archive(principal, str(own.get("path") or "")) if self._remembers else None
-        more = {"archive": archive, "recall": RECALL} if archive is not None else {}
+            if self.settings.context.archive:
+                more = {"archive": self._archive(principal), "recall": RECALL}
+        else:
+            length = compression.context_length or DEFAULT_CONTEXT_LENGTH
+            if principal:  # otherwise it opens the one that its settings name
+                more = {"archive": self._opened(principal, str(own.get("path") or ""))}
         engine = load_engine(
             name,
             directories=[Path(folder) for folder in self.settings.context.plugin_dirs],
@@ -148,11 +129,19 @@ class Conversations:
             summarizer=self._summarizer(),
             **more,
         )
-        if session_id:
-            engine.on_session_start(session_id)
-        return Conversation(session_id, engine, archive)
+        close = getattr(engine, "close", None)
+        if callable(close):
+            self._closing.append(close)
+        return engine
 
-    def _archive(self, principal: str, location: str) -> Any:
+    def _archive(self, principal: str) -> "Archive":
+        """Where the built-in engine keeps the principal's originals."""
+        with self._lock:
+            if principal not in self._archives:
+                self._archives[principal] = self._opened(principal, "")
+            return self._archives[principal]
+
+    def _opened(self, principal: str, location: str) -> "Archive":
         """Each principal has a file of its own: a search of everything finds only what is theirs."""
         from watchkeeper.context.archive import default_location, open_archive
 
@@ -176,13 +165,3 @@ class Conversations:
         from watchkeeper.context.summarizers.anthropic import AnthropicSummarizer
 
         return AnthropicSummarizer(chosen.model, api_key=key, base_url=chosen.base_url, limits=limits)
-
-
-def _end(conversation: Conversation) -> None:
-    with conversation.lock:
-        if conversation.session_id:
-            conversation.engine.on_session_end(conversation.session_id, conversation.messages)
-        for part in (conversation.engine, conversation.archive):
-            close = getattr(part, "close", None)
-            if callable(close):
-                close()

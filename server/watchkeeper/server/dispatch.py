@@ -19,7 +19,7 @@ from . import render
 from .conversations import Conversations
 from .errors import ToolError, told
 from .settings import Settings
-from .tasks import Tasks
+from .tasks import Tasks, checked_task_id
 from .tools import ALL_TOOLS
 from .tools.arguments import checked
 from .tools.context import of_engine
@@ -78,7 +78,7 @@ class Dispatcher:
 
         Raises: EngineError, ArchiveError.
         """
-        self._of_engine = tuple(of_engine(schema) for schema in self.conversations.engine_tools())
+        self._of_engine = tuple(of_engine(schema) for schema in self.conversations.tools())
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None, principal: str, progress: Progress) -> Reply:
         """Run a tool. Raises UnknownTool; everything else is in the reply."""
@@ -125,7 +125,7 @@ class Dispatcher:
             if self._draining:
                 raise ToolError("shutting_down", "The server is shutting down.", "Connect again when it has restarted.")
             given = checked(spec, arguments)
-            task_id = given.get("task_id", DEFAULT_TASK)
+            task_id = checked_task_id(given.get("task_id", DEFAULT_TASK))
             result = await self._limited(spec, given, principal, progress)
         except ToolError as error:
             return self._failed(spec, error, principal, task_id)

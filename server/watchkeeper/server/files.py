@@ -4,6 +4,7 @@ Rules: only inside the allowed folders, after resolving links, whatever the tool
 Claude Code by its own name; only a client on this machine's stdio may use it.
 """
 
+import os
 from pathlib import Path
 
 from .errors import ToolError
@@ -49,3 +50,17 @@ def new_file(folder: Path, stem: str, suffix: str) -> Path:
         if not path.exists():
             return path
     raise ToolError("too_many_files", f"{folder} is full of files called {stem}….", "Remove some.")
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file that only its owner can read, from its first byte on; a link in its place is not followed.
+
+    Raises: ToolError ``cannot_write``.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+            path.chmod(0o600)
+            file.write(data)
+    except OSError as error:
+        raise ToolError("cannot_write", f"{path} cannot be written: {error.strerror}.", "Name another path.") from None

@@ -23,7 +23,7 @@ Provider = Literal["none", "openai", "anthropic"]
 CacheTtl = Literal["5m", "1h"]
 Transport = Literal["stdio", "http"]
 Results = Literal["auto", "text", "structured", "both"]
-Toolset = Literal["core", "actions", "capture"]
+Toolset = Literal["core", "actions", "capture", "state"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 ENV_PREFIX = "WATCHKEEPER_"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BROWSER_TOOLS = frozenset({"cdp", "dialogs"})
 IDLE_CHECK_S = 30.0
+TASK_ID_LENGTH = 64
 
 
 class Registry(Protocol):
@@ -149,6 +150,18 @@ class Tasks:
 
             self._registry = SupervisorRegistry(options=options(self.settings))
         return self._registry
+
+
+def checked_task_id(task_id: str) -> str:
+    """Raises ToolError ``invalid_arguments``. Checked here, for said in every tool's schema it would be paid for in
+    every conversation."""
+    if not 1 <= len(task_id) <= TASK_ID_LENGTH:
+        raise ToolError(
+            "invalid_arguments",
+            f"task_id has {len(task_id)} characters; 1 to {TASK_ID_LENGTH} are possible. Nothing was done.",
+            "Choose a short name.",
+        )
+    return task_id
 
 
 def _key(principal: str, task_id: str) -> str:

@@ -1,6 +1,6 @@
 """All tools, one family per module."""
 
-from . import actions, browser, context, dialog, observe, tabs
+from . import actions, browser, context, dialog, observe, surroundings, tabs, transfer
 from .spec import ToolSpec
 
 ALL_TOOLS: tuple[ToolSpec, ...] = (
@@ -10,6 +10,8 @@ ALL_TOOLS: tuple[ToolSpec, ...] = (
     *actions.TOOLS,
     *tabs.TOOLS,
     *observe.TOOLS,
+    *transfer.TOOLS,
+    *surroundings.TOOLS,
     *context.TOOLS,
 )
 

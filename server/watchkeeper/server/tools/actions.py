@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from watchkeeper.supervisor import Supervisor
     from watchkeeper.supervisor.page.actions import Done
 
-REF: Json = {"type": "string", "maxLength": 40}
+REF: Json = {"type": "string"}
 MODIFIERS = ["Alt", "Control", "Meta", "Shift"]
 WAIT_S = 10.0
 EVALUATED_SHOWN = 20_000
@@ -172,7 +172,7 @@ TOOLS = (
         "browser_press",
         "Press keys",
         "Press a key or combination, such as Enter or Control+A.",
-        {"keys": {"type": "string", "maxLength": 200}, "ref": REF},
+        {"keys": {"type": "string"}, "ref": REF},
         _press,
         "keys",
     ),

@@ -4,18 +4,37 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.from_thread
 
 from .. import render
-from ..compression import Order, Outcome, as_summary, carry_out
-from ..conversations import Conversation
 from ..errors import ToolError
 from ..files import allowed_folders, new_file, transcript_file
 from .spec import Annotations, Arguments, Call, Json, ToolResult, ToolSpec
 
+if TYPE_CHECKING:
+    from watchkeeper.context.core.messages import Message
+    from watchkeeper.context.host import ContextAnswer
+    from watchkeeper.context.transcripts import Transcript
+
+PASSED_ON = frozenset(
+    {
+        "mode",
+        "focus_topic",
+        "current_tokens",
+        "usage",
+        "model",
+        "context_length",
+        "provider",
+        "target_tokens",
+        "cache_ttl",
+        "session",
+    }
+)
+"""Arguments that are the host's own, by the same names."""
+PROBLEMS_SHOWN = 20
 COMPRESS_LIMIT_S = 300.0
 ENGINE_TOOL_LIMIT_S = 60.0
 PROGRESS_EVERY_S = 0.25
@@ -23,9 +42,10 @@ SESSION_ID: Json = {"type": "string", "minLength": 1, "maxLength": 200}
 
 
 async def compress(call: Call, arguments: Arguments) -> ToolResult:
-    if "session" in arguments:
-        return await _session(call, arguments)
-    if ("messages" in arguments) == ("transcript" in arguments):
+    sources = [name for name in ("messages", "transcript") if name in arguments]
+    if not sources and arguments.get("session") == "end":
+        return await _end(call, arguments)
+    if len(sources) != 1:
         raise ToolError("invalid_arguments", "Give either messages or transcript.", "transcript names a file.")
     cancelled = threading.Event()
     progress = _progress(call)
@@ -43,65 +63,69 @@ async def compress(call: Call, arguments: Arguments) -> ToolResult:
 def _compress(
     call: Call, arguments: Arguments, progress: Callable[[float, str], None], cancelled: threading.Event
 ) -> ToolResult:
+    from watchkeeper.context.host import ContextCall
+
     loaded = None
     if "transcript" in arguments:
         from watchkeeper.context.transcripts import load_transcript
 
         loaded = load_transcript(transcript_file(arguments["transcript"], call.settings))
-    messages: list[Any] = list(loaded.messages) if loaded is not None else arguments["messages"]
-    conversation = call.conversations.get(call.principal, arguments.get("session_id"))
-    outcome: Outcome | None = None
-    try:
-        outcome = carry_out(_order(call, arguments, messages, progress, cancelled), conversation)
-    finally:
-        call.conversations.done(conversation, outcome.messages if outcome else messages)
-    problems = [str(problem) for problem in loaded.problems[:20]] if loaded is not None else []
-    return _shown(call, arguments, outcome, loaded, problems)
+    names = set(arguments) & PASSED_ON
+    marks = {"cache_ttl": call.settings.prompt_caching.cache_ttl} if "provider" in arguments else {}
 
+    def make_call(session_id: str) -> ContextCall:
+        messages = loaded.messages if loaded is not None else arguments["messages"]
+        return ContextCall(messages, session_id, **{**marks, **{name: arguments[name] for name in names}})
 
-def _order(
-    call: Call,
-    arguments: Arguments,
-    messages: list[Any],
-    progress: Callable[[float, str], None],
-    cancelled: threading.Event,
-) -> Order:
-    names = ("mode", "focus_topic", "current_tokens", "usage", "model", "context_length", "provider", "target_tokens")
-    return Order(
-        messages,
-        **{name: arguments[name] for name in names if name in arguments},
-        cache_ttl=arguments.get("cache_ttl", call.settings.prompt_caching.cache_ttl),
-        progress=progress,
-        cancelled=cancelled.is_set,
+    answer = call.conversations.compress(
+        call.principal, arguments.get("session_id"), make_call, progress=progress, cancelled=cancelled.is_set
     )
+    return _shown(call, arguments, answer, loaded)
 
 
-def _shown(call: Call, arguments: Arguments, outcome: Outcome, loaded: Any, problems: list[str]) -> ToolResult:
-    """The outcome in the form that was asked for."""
+def _shown(call: Call, arguments: Arguments, answer: "ContextAnswer", loaded: "Transcript | None") -> ToolResult:
+    """The answer in the form that was asked for."""
     output = arguments.get("output", "summary" if loaded is not None else "messages")
     if arguments.get("mode") in ("dry_run", "observe"):
         output = "report"
-    structured: Json = {"report": outcome.report}
-    parts = [outcome.told]
-    if problems:
-        structured["problems"] = problems
-        parts.append("Not everything in the transcript could be read:\n" + "\n".join(problems))
+    structured: Json = {"report": answer.as_dict()}
+    parts = [answer.report.render()]
+    if loaded is not None and loaded.problems:
+        structured["problems"] = [str(problem) for problem in loaded.problems[:PROBLEMS_SHOWN]]
+        parts.append("Not everything in the transcript could be read:\n" + "\n".join(structured["problems"]))
+    messages = list(answer.messages)
     if output == "messages":
-        structured["messages"] = outcome.messages
-        changed = bool(outcome.report.get("compressed"))
+        structured["messages"] = messages
+        whole = json.dumps(messages, ensure_ascii=False)
         parts.append(
-            render.fenced(json.dumps(outcome.messages, ensure_ascii=False), "messages") if changed else "Keep them all."
+            render.fenced(whole, "messages") if answer.report.compressed else "Keep your messages as they are."
         )
     elif output == "summary":
-        structured["summary"] = as_summary(outcome.messages)
+        structured["summary"] = as_text(messages)
         parts.append(render.fenced(structured["summary"], "summary"))
     elif output == "file":
-        structured["file"] = _written(call, outcome.messages, loaded)
+        structured["file"] = _written(call, messages, loaded)
         parts.append(f"Written: {structured['file']}")
     return ToolResult(render.joined(*parts), structured)
 
 
-def _written(call: Call, messages: list[Any], loaded: Any) -> str:
+def as_text(messages: "list[Message]") -> str:
+    """A compressed conversation as one text, to start afresh with; without the instructions of its system."""
+    from watchkeeper.context.core.messages import INSTRUCTION_ROLES, call_arguments, call_name, calls_of, content_text
+
+    parts = []
+    for message in messages:
+        if message["role"] in INSTRUCTION_ROLES:
+            continue
+        lines = [content_text(message.get("content"))]
+        lines += [f"(called {call_name(call)} with {call_arguments(call)})" for call in calls_of(message)]
+        text = "\n".join(line for line in lines if line.strip())
+        if text:
+            parts.append(f"[{message['role']}]\n{text}")
+    return "\n\n".join(parts)
+
+
+def _written(call: Call, messages: "list[Message]", loaded: "Transcript | None") -> str:
     from watchkeeper.context.transcripts import dump_transcript
 
     folder = allowed_folders(call.settings)[0]
@@ -110,20 +134,11 @@ def _written(call: Call, messages: list[Any], loaded: Any) -> str:
     return str(path)
 
 
-async def _session(call: Call, arguments: Arguments) -> ToolResult:
+async def _end(call: Call, arguments: Arguments) -> ToolResult:
     session_id = arguments.get("session_id", "default")
-
-    def work() -> str:
-        if arguments["session"] == "end":
-            ended = call.conversations.end(call.principal, session_id)
-            return "ended" if ended else "not known, so there was nothing to end"
-        conversation = call.conversations.get(call.principal, session_id)
-        with conversation.lock:
-            conversation.engine.on_session_reset()
-        return "reset: its earlier summary is forgotten"
-
-    what = await anyio.to_thread.run_sync(work)
-    return ToolResult(f"Session {session_id!r} is {what}.", {"session_id": session_id, "outcome": what})
+    ended = await anyio.to_thread.run_sync(lambda: call.conversations.host(call.principal).end(session_id))
+    said = "ended" if ended else "was not known"
+    return ToolResult(f"Session {render.quoted(session_id)} {said}.", {"session_id": session_id, "ended": ended})
 
 
 def _progress(call: Call) -> Callable[[float, str], None]:
@@ -158,8 +173,10 @@ COMPRESS = ToolSpec(
         "usage": {"type": "object"},
         "model": {"type": "string", "maxLength": 200},
         "context_length": {"type": "integer", "minimum": 1000, "maximum": 100_000_000},
+        "provider": {"type": "string", "maxLength": 100, "description": "anthropic or openrouter: sets cache marks"},
+        "cache_ttl": {"enum": ["5m", "1h"]},
         "output": {"enum": ["messages", "summary", "file"]},
-        "session": {"enum": ["reset", "end"], "description": "Instead of compressing"},
+        "session": {"enum": ["reset", "end"], "description": "Forget it first, or end it after"},
     },
     handler=compress,
     limit=lambda arguments, settings: COMPRESS_LIMIT_S,
@@ -178,9 +195,7 @@ def of_engine(schema: Json) -> ToolSpec:
         asked = {name: value for name, value in arguments.items() if name != "session_id" or name in own}
 
         def work() -> str:
-            conversation = _conversation(call, arguments.get("session_id"))
-            with conversation.lock:
-                return conversation.call_tool(schema["name"], asked)
+            return call.conversations.call_tool(call.principal, arguments.get("session_id"), schema["name"], asked)
 
         answer = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         found = json.loads(answer)
@@ -200,9 +215,3 @@ def of_engine(schema: Json) -> ToolSpec:
         annotations=Annotations(read_only=True, open_world=False),
         browser=False,
     )
-
-
-def _conversation(call: Call, session_id: str | None) -> Conversation:
-    if session_id is not None:
-        return call.conversations.get(call.principal, session_id)
-    return call.conversations.latest(call.principal)

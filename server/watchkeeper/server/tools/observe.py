@@ -5,7 +5,7 @@ Rule: lists are paged and say how much more there is; page text is fenced.
 
 from collections.abc import Awaitable, Callable
 
-from .. import render
+from .. import files, render
 from ..errors import ToolError
 from .spec import DEFAULT_TASK, TASK_ID, Annotations, Arguments, Call, Image, Json, ToolResult, ToolSpec, call_limit
 
@@ -15,14 +15,17 @@ OFFSET: Json = {"type": "integer", "minimum": 0}
 
 
 async def screenshot(call: Call, arguments: Arguments) -> ToolResult:
-    from watchkeeper.supervisor.page.capture import screenshot as taken
+    from watchkeeper.supervisor.page import capture
 
     supervisor = call.tasks.require(call.principal, arguments.get("task_id", DEFAULT_TASK))
-    picture = await taken(
-        supervisor,
-        ref=arguments.get("ref"),
-        full_page=arguments.get("full_page", False),
-        format=arguments.get("format", "png"),
+    form = arguments.get("format", "png")
+    if form == "pdf":
+        folder = files.allowed_folders(call.settings)[0]
+        path = files.new_file(folder, "page", ".pdf")
+        files.write_private(path, await capture.pdf(supervisor))
+        return ToolResult(f"The page as PDF: {path}", {"path": str(path)})
+    picture = await capture.screenshot(
+        supervisor, ref=arguments.get("ref"), full_page=arguments.get("full_page", False), format=form
     )
     scale = "" if picture.scale == 1 else f", scaled by {picture.scale:.2f}"
     note = f" {picture.note}" if picture.note else ""
@@ -123,8 +126,8 @@ TOOLS = (
     _observer(
         "browser_screenshot",
         "Screenshot",
-        "A picture of what is visible, of an element or of the full page; also while a dialog is open.",
-        {"ref": {"type": "string"}, "full_page": {"type": "boolean"}, "format": {"enum": ["png", "jpeg"]}},
+        "A picture of what is visible, an element or the full page, also while a dialog is open; pdf: a file.",
+        {"ref": {"type": "string"}, "full_page": {"type": "boolean"}, "format": {"enum": ["png", "jpeg", "pdf"]}},
         screenshot,
     ),
     _observer(

@@ -17,7 +17,7 @@ Json = dict[str, Any]
 Arguments = Mapping[str, Any]
 
 DEFAULT_TASK = "default"
-TASK_ID: Json = {"type": "string", "maxLength": 64}
+TASK_ID: Json = {"type": "string"}
 TIMEOUT: Json = {"type": "number", "minimum": 1, "maximum": 300, "description": "Seconds"}
 
 
