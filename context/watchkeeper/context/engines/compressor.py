@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 
 from watchkeeper.context.core.budget import HYGIENE_MESSAGES, Budgets, budgets, hygiene_tokens, threshold_tokens
 from watchkeeper.context.core.messages import Message, check_messages, content_text
-from watchkeeper.context.core.pruning import RERUN, prune
+from watchkeeper.context.core.pruning import RERUN, Recover, prune
 from watchkeeper.context.core.record import take_out
 from watchkeeper.context.core.regions import regions
 from watchkeeper.context.engine import ContextEngine, Progress, Usage
@@ -305,23 +305,28 @@ class ContextCompressor(ContextEngine):
 
     def _archived(self, order: Order, warnings: list[str]) -> Order:
         """The order with handles of the archived originals; without them, and a warning, if archiving fails."""
+        recover = self._recovery(order.messages, warnings)
+        return order if recover is None else replace(order, recover=recover, recall=self.recall)
+
+    def _recovery(self, messages: list[Message], warnings: list[str]) -> Recover | None:
+        """Archive the originals; how each is got back, by index. None, and a warning, if there is no archive for it."""
         if self.archive is None:
-            return order
+            return None
         session = self._session_id or "default"
-        stripped = take_out(order.messages)
+        stripped = take_out(messages)
         places = {index: place for place, index in enumerate(stripped.origin)}
         try:
             positions = self.archive.record(session, stripped.messages)
             handles = self.archive.handles(session)
         except ContextError as error:
             warnings.append(f"the originals could not be archived: {error.message}")
-            return order
+            return None
 
         def recover(index: int) -> str:
             handle = handles.get(positions[places[index]]) if index in places else None
             return f"the whole of it is in the archive as {handle}" if handle else RERUN
 
-        return replace(order, recover=recover, recall=self.recall)
+        return recover
 
     def _remember(self, state: _Session, outcome: Outcome, current_tokens: int | None) -> None:
         report = outcome.report
@@ -377,6 +382,9 @@ class ContextCompressor(ContextEngine):
         )
         if saved < PRUNE_LEAST_SAVED:
             return messages, 0
+        recover = self._recovery(checked, [])
+        if recover is not None:
+            pruned = prune(checked, stop=stop, longer_than=PRUNE_LONGER_THAN, recover=recover)
         return pruned.messages, len(pruned.changed)
 
     def select_context(
