@@ -32,6 +32,12 @@ def quoted(text: str, cap: int = MESSAGE_SHOWN) -> str:
     return visible(json.dumps(text[:cap], ensure_ascii=False)) + more
 
 
+def sentence(said: str) -> str:
+    """What the supervisor says, as a sentence; a ref or an address at its beginning stays as it is."""
+    first = said.partition(" ")[0]
+    return visible(said if not first.isalpha() else said[:1].upper() + said[1:]) + ("" if said.endswith(".") else ".")
+
+
 def address(url: str) -> str:
     """A URL on one line; long ones (``data:``) are cut."""
     url = visible(url).replace("\n", "\\n").replace("\t", "\\t").replace(" ", "%20")

@@ -23,8 +23,7 @@ Act = Callable[["Supervisor", Arguments], Awaitable["Done"]]
 def _done(done: "Done") -> ToolResult:
     """What an action did, and each thing that it started on a line of its own."""
     effects = done.effects.lines()
-    said = render.visible(done.said[:1].upper() + done.said[1:])
-    lines = [f"{said}.", *(f"- {render.visible(line)}" for line in effects)]
+    lines = [render.sentence(done.said), *(f"- {render.visible(line)}" for line in effects)]
     structured: Json = {"done": done.said}
     return ToolResult("\n".join(lines), {**structured, "started": effects} if effects else structured)
 
@@ -108,9 +107,8 @@ async def wait(call: Call, arguments: Arguments) -> ToolResult:
     supervisor = call.tasks.require(call.principal, arguments.get("task_id", DEFAULT_TASK))
     wishes = {name: value for name, value in arguments.items() if name not in ("task_id", "timeout")}
     waited = await wait_for(supervisor, **wishes, timeout=float(arguments.get("timeout", WAIT_S)))
-    said = waited.said[:1].upper() + waited.said[1:]
     structured: Json = {"met": waited.met, "seconds": round(waited.seconds, 3), "said": waited.said}
-    return ToolResult(render.visible(said), structured)
+    return ToolResult(render.sentence(waited.said), structured)
 
 
 async def evaluate(call: Call, arguments: Arguments) -> ToolResult:

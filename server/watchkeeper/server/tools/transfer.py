@@ -31,7 +31,7 @@ async def transfer(call: Call, arguments: Arguments) -> ToolResult:
                 )
             paths = [str(files.allowed_file(Path(path), call.settings)) for path in arguments["paths"]]
             done = await actions.upload(supervisor, arguments["ref"], paths)
-            lines = [f"{done.said[:1].upper()}{done.said[1:]}.", *(f"- {line}" for line in done.effects.lines())]
+            lines = [render.sentence(done.said), *(f"- {line}" for line in done.effects.lines())]
             return ToolResult(render.visible("\n".join(lines)), {"done": done.said})
         case "save":
             folder = files.allowed_folders(call.settings)[0]
