@@ -1,7 +1,7 @@
 """Conversations that are compressed: a host of engines for each principal, and the tools that engines offer.
 
-Rules: a conversation is named by its ``session_id``; those of one principal are out of the reach of others, in memory and
-in the archive. What an engine may ask for (an archive, a summariser) is made here, from settings. A call without a
+Rules: a conversation is named by its ``session_id``; those of one principal are out of the reach of others, in memory
+and in the archive. What an engine may ask for (an archive, a summariser) is made here, from settings. A call without a
 ``session_id`` leaves nothing behind, unless an archive remembers: then it belongs to the conversation ``default``.
 """
 
@@ -44,7 +44,7 @@ class Conversations:
         progress: Callable[[float, str], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> "ContextAnswer":
-        """One call of a conversation; ``make_call`` gets the name that it has here. Raises ContextError, EngineError."""
+        """One call of a conversation; ``make_call`` gets the name that it has here. Raises ContextError."""
         host = self.host(principal)
         passing = session_id is None and not self._remembers
         name = f"call-{secrets.token_hex(8)}" if passing else session_id or "default"
