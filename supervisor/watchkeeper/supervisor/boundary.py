@@ -8,6 +8,7 @@ In browsers that we start the gate (``egress``) has refused the connection alrea
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ from .options import SupervisorOptions
 
 AGAIN_S = 30.0
 REMEMBERED = 500
+RECENT = 20
 URL_SHOWN = 200
 _INNOCENT = ("about:", "data:", "chrome-error:")
 """What browsers show of their own accord, and pages that came with their text."""
@@ -39,6 +41,7 @@ class Boundary:
         self._say = say
         self._clock = clock
         self._said: dict[tuple[str, ...], float] = {}
+        self._trespasses: deque[tuple[float, str, str]] = deque(maxlen=RECENT)
 
     def check_url(self, url: str) -> None:
         """Raises UrlRefused."""
@@ -74,13 +77,15 @@ class Boundary:
         if reason is None:
             return None
         self._once("error", f"The page went to an address that is refused, and was sent to about:blank. {reason}", url)
-        return fields.text(frame, "id")
+        frame_id = fields.text(frame, "id")
+        self._trespasses.append((self._clock(), frame_id, f"The address led to {url[:URL_SHOWN]}, refused. {reason}"))
+        return frame_id
 
-    def arrived(self, url: str) -> None:
-        """Where a navigation has ended. Raises UrlRefused."""
-        reason = self._refusal(url)
-        if reason is not None:
-            raise UrlRefused(f"The address led to {url[:URL_SHOWN]}, which is refused. {reason}", _HINT)
+    def check_arrival(self, frame_id: str, since: float) -> None:
+        """Whether a frame came to a refused address since then (monotonic seconds). Raises UrlRefused."""
+        for at, trespasser, message in self._trespasses:
+            if trespasser == frame_id and at >= since:
+                raise UrlRefused(f"{message} The tab was sent to about:blank.", _HINT)
 
     def not_connected(self, outcome: Outcome) -> None:
         """The gate refused a connection, or it failed: the browser's own message says less."""

@@ -94,6 +94,7 @@ async def navigate(supervisor: Supervisor, page_id: str, url: str, timeout: floa
     outcome = await _loaded(supervisor, page_id, fields.text(reply, "loaderId"), timeout)
     if outcome == "waiting_for_dialog":
         return Navigation(outcome, _url(supervisor, page_id) or url, dialogs=supervisor.snapshot().pending_dialogs)
+    supervisor.boundary.check_arrival(page_id, asked_at)
     return await _described(supervisor, page_id, outcome, url)
 
 
@@ -158,7 +159,6 @@ async def _described(supervisor: Supervisor, page_id: str, outcome: Outcome, url
     if not (isinstance(value, list) and len(value) == 3):
         return Navigation(outcome, _url(supervisor, page_id) or url, note=note)
     href, title, status = value
-    supervisor.boundary.arrived(str(href))
     return Navigation(outcome, str(href), str(title), status if isinstance(status, int) else 0, note=note)
 
 
