@@ -21,8 +21,9 @@ from .lines import quoted
 from .port import PagePort
 
 LOAD_WAIT_S = 10.0
-TAB_WAIT_S = 2.0
+UNSURE_WAIT_S = 1.0
 ROUND_TRIP_S = 2.0
+NEXT_TURN = "new Promise((resolve) => setTimeout(resolve))"
 DESCRIBE = "[location.href, document.title, performance.getEntriesByType('navigation')[0]?.responseStatus ?? 0]"
 Phase = Literal["requested", "started", "committed", "loaded", "failed", "over"]
 
@@ -70,7 +71,7 @@ class _Navigation:
     phase: Phase
     url: str
     wanted: bool
-    """Started by a click or a form, not by the page on its own."""
+    """Of the tab or of the frame that was acted in, or started by a link or a form: not by an advertisement's script."""
 
 
 @dataclass(slots=True)
@@ -82,6 +83,7 @@ class Watch:
     _navigations: dict[str, _Navigation] = field(default_factory=dict)
     _moved_to: str = ""
     _windows: int = 0
+    _ended: int = 0
     _downloads: dict[str, str] = field(default_factory=dict)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _known: frozenset[str] = frozenset()
@@ -125,7 +127,9 @@ class Watch:
 
     async def _round_trip(self, after: Callable[[], Awaitable[Any]] | None) -> None:
         """Let what was done take its course in the page; not longer than until something started."""
-        trip = asyncio.ensure_future(after() if after is not None else self.port.evaluate("0", timeout=ROUND_TRIP_S))
+        trip = asyncio.ensure_future(
+            after() if after is not None else self.port.evaluate(NEXT_TURN, timeout=ROUND_TRIP_S)
+        )
         started = asyncio.ensure_future(self._wait_for_start())
         try:
             await asyncio.wait({trip, started}, return_when=asyncio.FIRST_COMPLETED)
@@ -147,7 +151,8 @@ class Watch:
         match event.method:
             case "Page.frameRequestedNavigation":
                 if fields.text(params, "disposition") == "currentTab" and frame_id in self._known:
-                    wanted = fields.text(params, "reason").startswith(("anchor", "form"))
+                    ours = frame_id in (self._top, self.frame_id)
+                    wanted = ours or fields.text(params, "reason").startswith(("anchor", "form"))
                     self._navigations[frame_id] = _Navigation("requested", fields.text(params, "url"), wanted)
             case "Page.frameStartedNavigating":
                 if fields.text(params, "navigationType") not in ("sameDocument", "historySameDocument"):
@@ -195,6 +200,7 @@ class Watch:
             return
         if known.phase in ("requested", "started"):
             known.phase = "over"  # no new document came of it: a download, an empty answer
+            self._ended += known.wanted
         elif known.phase == "committed":
             known.phase = "loaded"
 
@@ -203,7 +209,13 @@ class Watch:
             return True
         if self._expected and self._expected not in self._navigations and not self._moved_to:
             return True
+        if self._unexplained():
+            return True
         return any(n.wanted and n.phase in ("requested", "started", "committed") for n in self._navigations.values())
+
+    def _unexplained(self) -> bool:
+        """A navigation ended without a document, and the download that explains it has not been heard of yet."""
+        return self._ended > len(self._downloads)
 
     def _new_tabs(self) -> list[Tab]:
         return [tab for tab in self.port.snapshot().tabs if tab.tab_id not in self._tabs]
@@ -216,11 +228,12 @@ class Watch:
             async with asyncio.timeout(LOAD_WAIT_S):
                 while self._pending() and not self._new_dialogs():
                     self._changed.clear()
-                    wait = TAB_WAIT_S if self._windows > len(self._new_tabs()) else LOAD_WAIT_S
+                    unsure = self._windows > len(self._new_tabs()) or self._unexplained()
                     try:
-                        await asyncio.wait_for(self._changed.wait(), wait)
+                        await asyncio.wait_for(self._changed.wait(), UNSURE_WAIT_S if unsure else LOAD_WAIT_S)
                     except TimeoutError:
-                        self._windows = 0  # a window that was blocked
+                        # A window that was blocked, or an address that answered nothing (HTTP 204).
+                        self._windows = self._ended = 0
         except TimeoutError:
             pass  # told as still loading
         arrivals = [await self._arrival(f, n) for f, n in self._navigations.items() if n.wanted and n.phase != "over"]

@@ -4,6 +4,7 @@ Rules: an action never starts on an element that is hidden, disabled, moving or 
 what. A stale ref is answered with the element that is nearest to it now.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 
 from ..core.view import Frame
 from ..errors import SupervisorError
+from ..interruption import dialog_opened
 from .errors import NotInteractable, UnknownRef
 from .lines import quoted
 from .port import PagePort
@@ -20,6 +22,7 @@ from .snapshot import frame_of_ref, read_tree
 from .state import state_of, top_frame
 
 FRAME_LEVELS = 12
+LOOKS = 3
 LEAST_LIKENESS = 0.6
 
 
@@ -38,7 +41,14 @@ class Target:
 async def call(
     port: PagePort, ref: str, function: str, *arguments: Any, timeout: float | None = None
 ) -> tuple[Target, Any]:
-    """Call one of our functions about an element; its refusals become errors."""
+    """Call one of our functions about an element; its refusals become errors.
+
+    Nothing is done to a page that a dialog holds, although it can still be read. Raises DialogOpened then.
+    """
+    view = port.snapshot()
+    tab = view.selected_tab
+    if tab is not None and any(dialog.tab_id == tab.tab_id for dialog in view.pending_dialogs):
+        raise dialog_opened("the action", view.pending_dialogs, sent=False)
     frame, number = frame_of_ref(port, ref)
     result = await state_of(port).worlds.run(frame, function, number, *arguments, timeout=timeout)
     if not isinstance(result, dict):
@@ -56,16 +66,31 @@ async def locate(
     Raises: UnknownRef, NotInteractable, and what ``Supervisor.call`` raises.
     """
     wish = {"enabled": enabled, "editable": editable, "force": force}
-    for attempt in range(2):
+    moved = False
+    for _ in range(LOOKS):
         target, result = await call(port, ref, "locate", wish)
         mapped = await _outward(port, target.frame, float(result["x"]), float(result["y"]))
-        if not isinstance(mapped, Blocked):
-            return Target(ref, target.frame, target.number, target.what, *mapped)
-        if attempt == 0 and mapped.result.get("why") == "outside":
+        if isinstance(mapped, Blocked):
+            if moved or mapped.result.get("why") != "outside":
+                raise await refusal(port, mapped.frame, ref, {**mapped.result, "what": result.get("what")})
             await state_of(port).worlds.run(mapped.frame, "ownerPoint", mapped.number, 0, 0, True)
-            continue
-        raise await refusal(port, mapped.frame, ref, {**mapped.result, "what": result.get("what")})
+        elif moved or not result.get("scrolled") or target.frame.frame_id == top_frame(port).frame_id:
+            return Target(ref, target.frame, target.number, target.what, *mapped)
+        # Frames of several processes were scrolled: each draws by itself, and the browser sends the pointer by what was
+        # drawn. So let them all draw, and look where the element is then.
+        moved = True
+        await _drawn(port, target.frame)
     raise AssertionError("unreachable")
+
+
+async def _drawn(port: PagePort, frame: Frame) -> None:
+    """Let a frame and those around it draw what was scrolled."""
+    state, frames = state_of(port), port.snapshot().frames
+    chain = [frame]
+    while (owner := state.reader.owner(chain[-1], frames)) is not None and len(chain) < FRAME_LEVELS:
+        chain.append(owner[0])
+    for _ in range(2):
+        await asyncio.gather(*(state.worlds.run_if_there(one, "nextFrame") for one in chain))
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,18 +199,22 @@ async function locate(number, wish) {
   element = standIn(element);
   if (!isShown(element)) return { why: "hidden", what };
   if (isAnimated(element) && !(await settled(element))) return { why: "moving", what };
-  if (!isInView(element)) bringIntoView(element, "center");
+  let scrolled = !isInView(element);
+  if (scrolled) bringIntoView(element, "center");
   if (boxesOf(element).length === 0) return { why: "no_size", what };
   let point = null;
   for (const block of [null, "center", "end", "start"]) {
-    if (block !== null) bringIntoView(element, block);
+    if (block !== null) {
+      bringIntoView(element, block);
+      scrolled = true;
+    }
     const inner = reachablePoint(element);
     if (inner.x === undefined) {
       point = inner.cover ? { why: "covered", by: describe(inner.cover), what } : { why: "outside", what };
       continue;
     }
     point = outward(element, inner.x, inner.y);
-    if (point.ok) return { ...point, what };
+    if (point.ok) return { ...point, what, scrolled };
     point.what = what;
   }
   if (wish.force) {
@@ -316,7 +320,8 @@ function announceChange(element) {
 }
 
 /** What a field holds after it was filled; a secret is only compared. */
-function fieldState(number, wanted) {
+async function fieldState(number, wanted) {
+  await nextTurn();
   const element = elementOf(number);
   if (element === null) return { why: "gone" };
   const value = isTextField(element) ? element.value : (element.innerText ?? "").replace(/\n$/, "");
@@ -452,8 +457,14 @@ function watchClicks() {
   addEventListener("mousedown", (event) => (landed = new WeakRef(event.composedPath()[0])), { capture: true, passive: true });
 }
 
-/** After a click: did it land on the element, and is the element still there? */
-function clickLanded(number) {
+/** A turn of the event loop: what the page put off to its next turn has begun then. */
+function nextTurn() {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
+/** After a click: did it land on the element? */
+async function clickLanded(number) {
+  await nextTurn();
   const hit = landed?.deref() ?? null;
   const element = elementOf(number);
   if (hit === null || element === null || hit.nodeType !== 1) return { ok: true };
