@@ -104,6 +104,9 @@ async def test_bytes_pass_both_ways_and_one_side_may_end_first(serve: Callable[[
         writer.write_eof()
         assert await asyncio.wait_for(reader.read(-1), GUARD_S) == sent
         writer.close()
+        async with asyncio.timeout(GUARD_S):
+            while gate.connections:  # noqa: ASYNC110 - both have ended: nothing is kept
+                await asyncio.sleep(0.01)
     assert gate.granted == 1 and not gate.outcomes
 
 

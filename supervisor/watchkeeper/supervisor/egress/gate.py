@@ -91,6 +91,11 @@ class Gate:
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
         self._server = None
 
+    @property
+    def connections(self) -> int:
+        """How many are open now."""
+        return len(self._clients)
+
     # --- for its connections ------------------------------------------------------------------------------------------
 
     def admit(self, client: "_Client") -> bool:
@@ -129,6 +134,8 @@ class _Side(asyncio.Protocol):
     transport: asyncio.Transport
     peer: "_Side | None" = None
     closed = False
+    ended = False
+    """It has said all that it has to say."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -148,8 +155,9 @@ class _Side(asyncio.Protocol):
             self.peer.transport.resume_reading()
 
     def eof_received(self) -> bool:
-        """The other side may still have much to say."""
-        if self.peer is None or self.peer.closed:
+        """The other side may still have much to say; once both have said all, the connection is over."""
+        self.ended = True
+        if self.peer is None or self.peer.closed or self.peer.ended:
             return False
         with contextlib.suppress(OSError):
             self.peer.transport.write_eof()
