@@ -152,8 +152,8 @@ class SearchStore(Protocol):
         """Give a conversation another name; False, and nothing changed, if it is not there or the other name is taken."""
         ...
 
-    def forget(self, session: str) -> int:
-        """Delete a conversation, its nodes and its part of the index; returns how many messages went."""
+    def forget(self, sessions: Sequence[str]) -> int:
+        """Delete conversations, their nodes and their part of the index; returns how many messages went."""
         ...
 
     def close(self) -> None: ...

@@ -64,8 +64,7 @@ def store(request, tmp_path):
         from watchkeeper.context.archive.postgres import PostgresStore
 
         opened = PostgresStore(url)
-        for session in opened.sessions():
-            opened.forget(session.name)
+        opened.forget([session.name for session in opened.sessions()])
     yield opened
     opened.close()
 

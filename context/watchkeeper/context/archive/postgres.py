@@ -218,14 +218,17 @@ class PostgresStore:
         except psycopg.errors.UniqueViolation:
             return False
 
-    def forget(self, session: str) -> int:
+    def forget(self, sessions: Sequence[str]) -> int:
         """See `SearchStore.forget`."""
-        with self._transaction() as db:
-            row = db.execute("select id from watchkeeper.sessions where name = %s for update", (session,)).fetchone()
-            if row is None:
-                return 0
-            gone = db.execute("delete from watchkeeper.messages where session_id = %s", row).rowcount
-            db.execute("delete from watchkeeper.sessions where id = %s", row)
+        gone = 0
+        for session in sessions:
+            with self._transaction() as db:
+                row = db.execute(
+                    "select id from watchkeeper.sessions where name = %s for update", (session,)
+                ).fetchone()
+                if row is not None:
+                    gone += db.execute("delete from watchkeeper.messages where session_id = %s", row).rowcount
+                    db.execute("delete from watchkeeper.sessions where id = %s", row)
         return gone
 
     # --- nodes

@@ -303,7 +303,7 @@ class Archive:
 
     def forget(self, session: str) -> int:
         """Delete a conversation; returns how many messages went."""
-        return self.store.forget(session)
+        return self.store.forget([session])
 
     def retain(self, *, days: float | None = None, megabytes: float | None = None) -> list[str]:
         """Delete conversations that were last added to more than `days` ago, and then the oldest until all fit.
@@ -322,8 +322,7 @@ class Archive:
                 used += session.characters
                 if used > megabytes * 1_000_000 and session.name not in gone:
                     gone.append(session.name)
-        for name in gone:
-            self.store.forget(name)
+        self.store.forget(gone)
         return gone
 
 

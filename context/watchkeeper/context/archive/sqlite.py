@@ -181,25 +181,26 @@ class SqliteStore:
         with self._writing() as db:
             return db.execute("update or ignore sessions set name = ? where name = ?", (to, session)).rowcount > 0
 
-    def forget(self, session: str) -> int:
+    def forget(self, sessions: Sequence[str]) -> int:
         """See `SearchStore.forget`."""
-        with self._writing() as db:
-            row = db.execute("select id from sessions where name = ?", (session,)).fetchone()
-            if row is None:
-                return 0
-            db.execute(
-                "delete from chunks where rowid in (select rowid from chunks where chunks match ?)",
-                (f"session : s{row[0]}",),
-            )
-            gone = db.execute("delete from messages where session_id = ?", row).rowcount
-            db.execute("delete from nodes where session_id = ?", row)
-            db.execute("delete from sessions where id = ?", row)
-            db.execute(
-                "insert into chunks (chunks) values ('optimize')"
-            )  # rewrites the index without the deleted words
-        with self._reading() as db:
-            db.execute("pragma incremental_vacuum").fetchall()
-            db.execute("pragma wal_checkpoint(truncate)").fetchall()
+        gone = 0
+        for session in sessions:
+            with self._writing() as db:
+                row = db.execute("select id from sessions where name = ?", (session,)).fetchone()
+                if row is None:
+                    continue
+                db.execute(
+                    "delete from chunks where rowid in (select rowid from chunks where chunks match ?)",
+                    (f"session : s{row[0]}",),
+                )
+                gone += db.execute("delete from messages where session_id = ?", row).rowcount
+                db.execute("delete from nodes where session_id = ?", row)
+                db.execute("delete from sessions where id = ?", row)
+        if gone:
+            with self._reading() as db:
+                db.execute("insert into chunks (chunks) values ('optimize')")  # rewrites the index without their words
+                db.execute("pragma incremental_vacuum").fetchall()
+                db.execute("pragma wal_checkpoint(truncate)").fetchall()
         return gone
 
     # --- nodes

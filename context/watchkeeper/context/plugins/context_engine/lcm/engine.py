@@ -72,6 +72,7 @@ class LcmEngine(ContextEngine):
     ) -> None:
         self.settings = LcmSettings.read(settings or {})
         self._archive = archive
+        self._own_archive = archive is None
         self._summarizer = summarizer
         self._count = tokenizer_for(model).count
         self._session = ""
@@ -453,8 +454,8 @@ class LcmEngine(ContextEngine):
         return status
 
     def close(self) -> None:
-        """Stop the background and close the archive. Idempotent."""
+        """Stop the background, and close the archive if it was opened here. Idempotent."""
         self._stop.set()
         self._wait()
-        if self._archive is not None:
+        if self._archive is not None and self._own_archive:
             self._archive.close()
