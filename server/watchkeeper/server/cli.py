@@ -20,9 +20,9 @@ EXIT_USAGE = 2
 SETTING = "setting:"
 EPILOG = """\
 Every setting is an option too: --browser.headless true. `watchkeeper config`
-lists them all with their help; environment (WATCHKEEPER_BROWSER__HEADLESS) and a
-YAML file (--config) set the same. The command line wins, then the environment,
-then the file."""
+lists them all with their help; the environment (WATCHKEEPER_BROWSER__HEADLESS)
+and a YAML file (--config) set the same. The command line wins, then the
+environment, then the file."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

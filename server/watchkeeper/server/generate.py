@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import boot_snapshot, own_version
-from .settings import Setting, all_settings, shown
+from .settings import Setting, Settings, all_settings, shown
 from .tools import ALL_TOOLS
 from .tools.spec import Json, ToolSpec
 
@@ -73,7 +73,7 @@ def manifest() -> Json:
                 },
             },
         },
-        "tools": [{"name": spec.name, "description": spec.description} for spec in ALL_TOOLS],
+        "tools": [{"name": spec.name, "description": spec.description} for spec in ALL_TOOLS if _by_default(spec)],
         "user_config": asked,
         "compatibility": {
             "platforms": ["darwin", "linux", "win32"],
@@ -113,7 +113,14 @@ def _asked(setting: Setting) -> Json:
 
 def tools_table() -> str:
     rows = ["| tool | what for |", "|---|---|"]
-    return "\n".join([*rows, *(f"| `{spec.name}` | {spec.description} |" for spec in ALL_TOOLS)])
+    for spec in ALL_TOOLS:
+        chosen = "" if _by_default(spec) else f" *With the toolset `{spec.toolset}`.*"
+        rows.append(f"| `{spec.name}` | {spec.description}{chosen} |")
+    return "\n".join(rows)
+
+
+def _by_default(spec: ToolSpec) -> bool:
+    return spec.toolset in Settings().server.toolsets
 
 
 def tools_page() -> str:

@@ -159,8 +159,8 @@ COMPRESS = ToolSpec(
     name="compress_context",
     title="Compress a conversation",
     description=(
-        "Shrink a conversation and report what was kept: identifiers, decisions, what people typed. Give messages "
-        "(the host replaces its history by the result) or a transcript file. It cannot shrink your own context."
+        "Shrink a conversation, keeping identifiers, decisions and what people typed. Give messages (the host then "
+        "replaces its history) or a transcript file; it cannot shrink your own context."
     ),
     properties={
         "messages": {"type": "array", "items": {"type": "object"}, "description": "OpenAI chat messages"},
@@ -172,11 +172,11 @@ COMPRESS = ToolSpec(
         "current_tokens": {"type": "integer", "minimum": 0},
         "usage": {"type": "object"},
         "model": {"type": "string", "maxLength": 200},
-        "context_length": {"type": "integer", "minimum": 1000, "maximum": 100_000_000},
-        "provider": {"type": "string", "maxLength": 100, "description": "anthropic or openrouter: sets cache marks"},
+        "context_length": {"type": "integer", "minimum": 1000},
+        "provider": {"type": "string", "maxLength": 100, "description": "Sets cache marks"},
         "cache_ttl": {"enum": ["5m", "1h"]},
         "output": {"enum": ["messages", "summary", "file"]},
-        "session": {"enum": ["reset", "end"], "description": "Forget it first, or end it after"},
+        "session": {"enum": ["reset", "end"], "description": "Before, or after"},
     },
     handler=compress,
     limit=lambda arguments, settings: COMPRESS_LIMIT_S,
