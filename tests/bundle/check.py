@@ -1,6 +1,7 @@
 """Validate the manifest, pack what is committed, unpack it, and serve it as the manifest says."""
 
 import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -37,7 +38,7 @@ async def serve(folder: Path) -> list[str]:
     server = StdioServerParameters(
         command=start["command"],
         args=[filled(argument) for argument in start["args"]],
-        env={name: filled(value) for name, value in start["env"].items()},
+        env={**os.environ, **{name: filled(value) for name, value in start["env"].items()}},
     )
     with anyio.fail_after(LIMIT_S):
         async with Client(server, read_timeout_seconds=LIMIT_S) as client:
@@ -58,9 +59,8 @@ def main(mcpb: str, output: str) -> None:
         promised = [tool["name"] for tool in json.loads((unpacked / "manifest.json").read_text("utf-8"))["tools"]]
     if offered != promised:
         raise SystemExit(f"the bundle promises {promised} and offers {offered}")
-    print(
-        f"{packed.relative_to(ROOT)}: {packed.stat().st_size >> 10} KiB, validated, unpacked, served {len(offered)} tools"
-    )
+    size = packed.stat().st_size >> 10
+    sys.stdout.write(f"{output}: {size} KiB; validated, unpacked, served {len(offered)} tools\n")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def check(name: str, target: list[str], lasting: bool) -> None:
         seen = inspect(target, *call, "browser_snapshot")
         assert "Hello, inspector" in seen["content"][0]["text"], seen
         assert seen["structuredContent"]["pending_dialogs"] == [], seen
-    print(f"{name}: {len(names)} tools listed, called, and their schemas are portable")
+    sys.stdout.write(f"{name}: {len(names)} tools listed, called, and their schemas are portable\n")
 
 
 def main(watchkeeper: str) -> None:
