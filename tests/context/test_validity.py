@@ -4,6 +4,7 @@ import copy
 
 from fakes.message_lists import agent_runs, anything
 from hypothesis import given, settings
+
 from watchkeeper.context.core.messages import check_messages
 from watchkeeper.context.core.repair import repair
 from watchkeeper.context.core.validity import check

@@ -93,10 +93,11 @@ def budgets(
     if target_tokens is None:
         return Budgets(
             cap=context_length,
-            head=context_length // 2,
+            # Head, tail, last request and record together stay below the threshold: above it they would be due again.
+            head=threshold // 4,
             tail=tail,
             tail_messages=protect_last_n if mode == "legacy" else 1,
-            last_user=max(tail, context_length // 8),
+            last_user=tail,
             targeted=False,
         )
     cap = min(target_tokens, context_length)

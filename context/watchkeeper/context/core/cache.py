@@ -61,19 +61,18 @@ def decide_caching(model: str, provider: str, ttl: str = "5m") -> CacheDecision:
 
 def mark(messages: Sequence[Message], *, ttl: CacheTtl = "5m", native: bool = False) -> list[Message]:
     """A deep copy with marks on the last system message and the last three others that can carry one."""
-    out = [_unmarked(m) for m in copy.deepcopy(list(messages))]
+    # Copied one by one: a part object that two messages share must not be marked in both.
+    out = [_unmarked(copy.deepcopy(m)) for m in messages]
     marker: dict[str, Any] = {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
     lead = 0
     while lead < len(out) and out[lead]["role"] in INSTRUCTION_ROLES:
         lead += 1
-    for index in range(lead - 1, -1, -1):
-        if _set_mark(out[index], marker, native):
-            break
-    left = RECENT
-    for index in range(len(out) - 1, lead - 1, -1):
-        if not left:
-            break
-        left -= _set_mark(out[index], marker, native)
+    for indices, wanted in ((range(lead - 1, -1, -1), 1), (range(len(out) - 1, lead - 1, -1), RECENT)):
+        left = wanted
+        for index in indices:
+            if left and (carrying := _marked(out[index], marker, native)) is not None:
+                out[index] = carrying
+                left -= 1
     return out
 
 
@@ -86,27 +85,24 @@ def _unmarked(message: Message) -> Message:
     return message
 
 
-def _set_mark(message: Message, marker: dict[str, Any], native: bool) -> bool:
-    """Mark the message in place; false if it cannot carry a mark."""
+def _marked(message: Message, marker: dict[str, Any], native: bool) -> Message | None:
+    """The message with a mark; None if it cannot carry one."""
     content = message.get("content")
     if message["role"] == "tool":
-        if native:
-            message["cache_control"] = dict(marker)
-        return native
+        return {**message, "cache_control": dict(marker)} if native else None
     if isinstance(content, str) and content.strip():
-        message["content"] = [{"type": "text", "text": content, "cache_control": dict(marker)}]
-        return True
+        return {**message, "content": [{"type": "text", "text": content, "cache_control": dict(marker)}]}
     if isinstance(content, list):
-        for part in reversed(content):
+        for at in range(len(content) - 1, -1, -1):
+            part = content[at]
             blank = part.get("type") == "text" and not (part.get("text") or "").strip()
             if part.get("type") not in THINKING and not blank:
-                part["cache_control"] = dict(marker)
-                return True
-        return False
+                parts = [*content[:at], {**part, "cache_control": dict(marker)}, *content[at + 1 :]]
+                return {**message, "content": parts}
+        return None
     if calls_of(message):  # nothing but calls: the mark stands on the message
-        message["cache_control"] = dict(marker)
-        return True
-    return False
+        return {**message, "cache_control": dict(marker)}
+    return None
 
 
 __all__ = ["CACHE_TTLS", "CacheDecision", "CacheTtl", "decide_caching", "mark"]

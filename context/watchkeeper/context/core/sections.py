@@ -58,11 +58,13 @@ class StructuredSummary:
             items = self.sections.get(section.key)
             if not items:
                 continue
-            if section.parent and section.parent != parent:
-                out.append(f"## {section.parent}")
+            heading = f"## {section.title}"
+            if section.parent:
+                heading = (
+                    f"### {section.title}" if section.parent == parent else f"## {section.parent}\n### {section.title}"
+                )
             parent = section.parent
-            body = "\n".join("- " + item.replace("\n", "\n  ") for item in items)
-            out.append(f"{'###' if section.parent else '##'} {section.title}\n{body}")
+            out.append(heading + "".join("\n- " + item.replace("\n", "\n  ") for item in items))
         return "\n\n".join(out)
 
 

@@ -192,12 +192,12 @@ class _Run:
                 recover=lambda index: self.order.recover(self.origin[index]),
             )
             cut = regions(bare, protect_first_n=self.order.protect_first_n, budgets=scaled, size=view.size)
-            if not cut.middle and not budgets.targeted:
-                return None
             tail = view.kept(range(cut.tail, len(bare)))
             if cut.pinned is not None:
                 tail = [*view.kept((cut.pinned,)), *tail]
             head = view.head(cut.head)
+            if not cut.middle and not view.changes:
+                return None
             used = total_tokens(head, self.count) + total_tokens(tail, self.count)
             if used <= budgets.cap * (1 - LEAST_RECORD):
                 break
@@ -298,6 +298,7 @@ class _Run:
             return self.unchanged(f"it already fits the target of {self.budgets.cap:,} tokens")
         if after >= before:
             return self.unchanged(f"the result would not be smaller ({after:,} tokens)")
+        self.warnings += [f"the summariser failed: {failure}" for failure in model.use.failures]
         violations = [str(v) for v in check(result)]
         violations += self.broken_thinking(result)
         if violations:
@@ -308,7 +309,7 @@ class _Run:
         stays = after - record
         report = self.report(
             compressed=True,
-            reason=f"{summarised:,} messages became a record of {record:,} tokens",
+            reason=f"{_messages(summarised, len(self.changes))} became a record of {record:,} tokens",
             tokens_after=after,
             messages_after=len(result),
             head_messages=cut.head,
@@ -420,6 +421,12 @@ def _kept(kept: Harvest) -> Kept:
         user_characters=c.user_characters_quoted,
         user_characters_known=c.user_characters,
     )
+
+
+def _messages(summarised: int, changed: int) -> str:
+    if not summarised:
+        return f"what was cut or cleared in {changed:,} messages"
+    return f"{summarised:,} messages" + (f", and what was cut or cleared in {changed:,} others," if changed else "")
 
 
 def _body_as_found(result: list[Message]) -> str:

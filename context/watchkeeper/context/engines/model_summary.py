@@ -9,6 +9,7 @@ Rules:
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -126,10 +127,11 @@ def _ask_all(
     """The answers by request, None for one that failed, and why."""
     answers: list[Summary | None] = [None] * len(requests)
     failures: list[str] = []
+    hopeless = threading.Event()
     pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="summarizer")
     try:
         waiting: dict[Future[Summary], int] = {
-            pool.submit(_ask, summarizer, request, brief): number for number, request in enumerate(requests)
+            pool.submit(_ask, summarizer, request, brief, hopeless): number for number, request in enumerate(requests)
         }
         while waiting:
             if brief.cancelled():
@@ -142,23 +144,28 @@ def _ask_all(
                 except SummarizerFailed as failure:
                     if brief.cancelled():
                         raise Cancelled from None
-                    failures.append(f"{failure.kind}: {failure.message}")
+                    reason = f"{failure.kind}: {failure.message}"
+                    if reason not in failures:
+                        failures.append(reason)
                 brief.progress(
                     1 - len(waiting) / len(requests), f"part {len(requests) - len(waiting)} of {len(requests)}"
                 )
-            if any(f.startswith(("authentication", "quota", "unavailable")) for f in failures):
-                for future in waiting:
-                    future.cancel()
-                waiting = {f: n for f, n in waiting.items() if not f.cancelled()}
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     return answers, failures
 
 
-def _ask(summarizer: Summarizer, request: SummaryRequest, brief: Brief) -> Summary:
+def _ask(summarizer: Summarizer, request: SummaryRequest, brief: Brief, hopeless: threading.Event) -> Summary:
+    """One answer, checked. What failed for good (`hopeless`) is not asked again for the other parts."""
+    if hopeless.is_set():
+        raise SummarizerFailed("unavailable", "the other parts were not tried")
     try:
         answer = summarizer.summarize(request)
-    except (SummarizerFailed, Cancelled):
+    except SummarizerFailed as failure:
+        if failure.kind in ("authentication", "quota", "unavailable"):
+            hopeless.set()
+        raise
+    except Cancelled:
         raise
     except Exception as error:
         raise SummarizerFailed(

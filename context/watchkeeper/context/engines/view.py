@@ -13,13 +13,15 @@ from typing import Final
 
 from watchkeeper.context.core.budget import Budgets
 from watchkeeper.context.core.cutting import cut_message
-from watchkeeper.context.core.messages import Message, calls_of, content_text
+from watchkeeper.context.core.messages import INSTRUCTION_ROLES, Message, calls_of, content_text
 from watchkeeper.context.core.pruning import CLEARED, STUB_FROM, Recover, stub
 from watchkeeper.context.core.regions import block_start
 from watchkeeper.context.tokens import TokenCount, message_tokens
 
 KEEP_RESULTS: Final = 6
 """Newest tool results that a lean or targeted tail shows verbatim."""
+LEAST_CUT: Final = 48
+"""Tokens below which no message is cut."""
 
 
 class View:
@@ -63,7 +65,7 @@ class View:
         return out
 
     def head(self, end: int) -> list[Message]:
-        """The head within its budget: the largest of its messages are cut first."""
+        """The head within its budget: the largest of its messages are cut first, instructions last."""
         out = self.messages[:end]
         size = self._size
         for _ in range(2 * len(out)):
@@ -71,14 +73,10 @@ class View:
             over = sum(sizes) - self.budgets.head
             if over <= 0:
                 break
-            largest = max(range(end), key=lambda i: sizes[i])
-            second = sorted(sizes)[-2] if end > 1 else 0
-            smaller = cut_message(
-                out[largest],
-                max(48, min(sizes[largest] - over, sizes[largest]), second // 2),
-                self._count,
-                size=size,
-            )
+            # Instructions are the last to be cut.
+            spoken = [i for i in range(end) if out[i]["role"] not in INSTRUCTION_ROLES and sizes[i] > 2 * LEAST_CUT]
+            largest = max(spoken or range(end), key=lambda i: sizes[i])
+            smaller = cut_message(out[largest], max(LEAST_CUT, sizes[largest] - over), self._count, size=size)
             if size(smaller) >= sizes[largest]:
                 break
             out[largest] = smaller
@@ -112,7 +110,7 @@ class View:
         end = start + 1
         while end < len(self.messages) and self.messages[end]["role"] == "tool":
             end += 1
-        return max(48, self.budgets.tail_cap // (end - start))
+        return max(LEAST_CUT, self.budgets.tail_cap // (end - start))
 
 
-__all__ = ["KEEP_RESULTS", "View"]
+__all__ = ["KEEP_RESULTS", "LEAST_CUT", "View"]
