@@ -10,7 +10,7 @@ from fakes.waits import Start, frames
 
 from watchkeeper.supervisor import Supervisor
 from watchkeeper.supervisor.errors import InvalidArgument, UnknownFrame
-from watchkeeper.supervisor.page import UnknownCursor, UnknownRef, click, take_snapshot
+from watchkeeper.supervisor.page import UnknownCursor, UnknownRef, click, fill, take_snapshot
 
 pytestmark = [pytest.mark.anyio, pytest.mark.chrome]
 
@@ -257,3 +257,35 @@ async def test_while_a_native_dialog_holds_the_page_the_last_snapshot_is_given_a
     assert 'button "Alert"' in old.text
     await supervisor.answer_dialog("accept")
     assert not (await take_snapshot(supervisor)).stale
+
+
+CLOBBERED = (
+    "localName getAttribute parentElement parentNode firstChild nextSibling checkVisibility inert closest matches"
+)
+
+
+async def test_a_form_whose_controls_take_the_place_of_its_properties_is_read_and_used(
+    supervisor: Supervisor, site: Site
+) -> None:
+    inputs = "".join(f"<input name={name} aria-label={name}>" for name in CLOBBERED.split())
+    documents = "".join(f"<form name={name}></form>" for name in ("body", "activeElement", "title", "querySelectorAll"))
+    form = f"<form>{inputs}<header>h</header><button type=button>Inside</button></form>"
+    page = f"<p>Before</p>{documents}{form}<p>After</p>"
+    await supervisor.navigate(site.page("/", page))
+    text = await look(supervisor)
+    for name in ("Before", "localName", "closest", "After"):
+        assert f'"{name}"' in text
+    assert "could not be read" not in text
+    await click(supervisor, ref(text, "Inside"))
+    await fill(supervisor, ref(text, "parentElement"), "value")
+    assert 'textbox "parentElement"' in await look(supervisor)
+
+
+async def test_a_document_nested_without_end_is_read_as_far_as_goes_and_says_so(
+    supervisor: Supervisor, site: Site
+) -> None:
+    script = "let e = document.body; for (let i = 0; i < 3000; i++) e = e.appendChild(document.createElement('div'));"
+    await supervisor.navigate(site.page("/", f"<button>Top</button><script>{script}e.textContent = 'deep'</script>"))
+    shown = await take_snapshot(supervisor)
+    assert 'button "Top"' in shown.text
+    assert "too deep" in shown.text

@@ -71,7 +71,7 @@ class _Navigation:
     phase: Phase
     url: str
     wanted: bool
-    """Of the tab or of the frame that was acted in, or started by a link or a form: not by an advertisement's script."""
+    """Of the tab, of the frame that was acted in, or started by a link or a form; not by some frame's script."""
 
 
 @dataclass(slots=True)

@@ -177,7 +177,10 @@ def _notes(reading: Reading, start: Frame) -> tuple[str, ...]:
     if part.modal:
         notes.append("a modal dialog is open, everything behind it is inert")
     if part.cut:
-        notes.append("the page is too large, its end was not read")
+        notes.append("the page is too large or too deep, a part of it was not read")
+    unread = sum(each.unread for each in reading.parts.values())
+    if unread:
+        notes.append(f"{unread} elements could not be read")
     if not part.ready:
         notes.append("still loading")
     return tuple(notes)

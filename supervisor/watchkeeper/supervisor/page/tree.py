@@ -23,6 +23,7 @@ class FrameTreePart:
     candidates: int
     modal: bool
     cut: bool
+    unread: int
     ready: bool
     scroll: tuple[int, int, int]
     """Scrolled to, height of the view, height of the document, in CSS pixels."""
@@ -54,6 +55,7 @@ def decode(encoded: str) -> FrameTreePart:
         facts["candidates"],
         facts["modal"],
         facts["cut"],
+        facts["unread"],
         facts["state"] == "complete",
         tuple(facts["scroll"]),
         depths,

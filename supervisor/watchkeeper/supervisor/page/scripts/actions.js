@@ -6,7 +6,7 @@ const TINY = 3;
 
 /** In a few words what an element is, for messages. */
 function describe(element) {
-  const tag = element.localName;
+  const tag = tagOf(element);
   const role = roleOf(element, tag);
   const name = nameOf(element, role ?? "button", tag);
   const shown = role && role !== "none" ? role : isEditingHost(element) ? "textbox" : numberByElement.has(element) ? "clickable" : tag;
@@ -19,7 +19,10 @@ function describeNumber(number) {
 }
 
 function parentOrHost(element) {
-  return element.assignedSlot ?? element.parentElement ?? element.getRootNode().host ?? null;
+  const slot = slotOf(element);
+  if (slot !== null) return slot;
+  const parent = parentNodeOf(element);
+  return parent === null ? null : parent.nodeType === 1 ? parent : (parent.host ?? null);
 }
 
 function isWithin(inner, outer) {
@@ -42,7 +45,7 @@ function topmostAt(inner, x, y) {
 /** Do clicks on `hit` reach `element`? Parts of it do, and so does a label of it. */
 function reaches(hit, element) {
   if (isWithin(hit, element)) return true;
-  for (let node = hit; node; node = parentOrHost(node)) if (node.localName === "label") return node.control === element;
+  for (let node = hit; node; node = parentOrHost(node)) if (tagOf(node) === "label") return node.control === element;
   return false;
 }
 
@@ -226,14 +229,14 @@ async function locate(number, wish) {
 
 function isDisabledHere(element) {
   for (let node = element; node; node = parentOrHost(node)) {
-    if (node.getAttribute("aria-disabled") === "true" || (node === element && node.matches(":disabled"))) return true;
+    if (attributeOf(node, "aria-disabled") === "true" || (node === element && node.matches(":disabled"))) return true;
   }
   return false;
 }
 
 function isTextField(element) {
-  if (element.localName === "textarea") return true;
-  return element.localName === "input" && !["button", "submit", "reset", "image", "checkbox", "radio", "file", "hidden"].includes(element.type);
+  if (tagOf(element) === "textarea") return true;
+  return tagOf(element) === "input" && !["button", "submit", "reset", "image", "checkbox", "radio", "file", "hidden"].includes(element.type);
 }
 
 function isEditable(element) {
@@ -256,7 +259,7 @@ function prepareFill(number, text) {
   if (isSecret(element)) OBSCURED.add(element);
   if (!isInView(element)) bringIntoView(element, "center");
   element.focus({ preventScroll: true });
-  if (element.localName === "input" && SET_DIRECTLY.has(element.type)) return { ...setDirectly(element, text), what };
+  if (tagOf(element) === "input" && SET_DIRECTLY.has(element.type)) return { ...setDirectly(element, text), what };
   if (isTextField(element)) {
     element.select();
     return { ok: true, empty: element.value === "", what };
@@ -334,7 +337,7 @@ function choose(number, wanted) {
   const element = elementOf(number);
   if (element === null) return { why: "gone" };
   const what = describe(element);
-  if (element.localName !== "select") return { why: "wrong_kind", what };
+  if (tagOf(element) !== "select") return { why: "wrong_kind", what };
   if (isDisabledHere(element)) return { why: "disabled", what };
   const options = [...element.options];
   const labels = options.map((option) => collapse(option.label || option.text));
@@ -363,9 +366,9 @@ function choose(number, wanted) {
 function checkedState(number) {
   const element = elementOf(number);
   if (element === null) return { why: "gone" };
-  const control = element.localName === "label" && element.control ? element.control : element;
+  const control = tagOf(element) === "label" && element.control ? element.control : element;
   const what = describe(element);
-  if (control.localName === "input" && (control.type === "checkbox" || control.type === "radio")) {
+  if (tagOf(control) === "input" && (control.type === "checkbox" || control.type === "radio")) {
     return { ok: true, what, radio: control.type === "radio", state: control.indeterminate ? "mixed" : control.checked };
   }
   const aria = control.getAttribute("aria-checked") ?? control.getAttribute("aria-pressed");
@@ -375,7 +378,7 @@ function checkedState(number) {
 
 /** Scroll an element into view, or what is scrollable at it by a distance. Gives what moved. */
 function scrollBy(number, dx, dy, edge) {
-  let element = number === 0 ? document.scrollingElement : elementOf(number);
+  const element = number === 0 ? scrollerOf(document) : elementOf(number);
   if (element === null) return { why: "gone" };
   const what = number === 0 ? null : describe(element);
   if (edge === "view") {
@@ -393,7 +396,7 @@ function scrollBy(number, dx, dy, edge) {
     moved: [scroller.scrollLeft - before[0], scroller.scrollTop - before[1]],
     position: [Math.round(scroller.scrollLeft), Math.round(scroller.scrollTop)],
     size: [scroller.scrollWidth, scroller.scrollHeight, scroller.clientWidth, scroller.clientHeight],
-    page: scroller === scroller.ownerDocument.scrollingElement,
+    page: scroller === scrollerOf(document),
   };
 }
 
@@ -405,9 +408,10 @@ function scrollerFor(element, dx, dy, edge) {
     const scrolls = vertical
       ? /auto|scroll/.test(style.overflowY) && node.scrollHeight > node.clientHeight + 1
       : /auto|scroll/.test(style.overflowX) && node.scrollWidth > node.clientWidth + 1;
-    if (scrolls && node !== node.ownerDocument.body) return node;
+    if (scrolls && tagOf(node) !== "body") return node;
   }
-  return element.ownerDocument.scrollingElement ?? element.ownerDocument.documentElement;
+  const inner = element.ownerDocument;
+  return scrollerOf(inner) ?? rootElementOf(inner);
 }
 
 /** Does the element take part in the drag and drop of HTML? Otherwise it is dragged with the pointer. */
@@ -415,7 +419,7 @@ function isDraggable(number) {
   const element = elementOf(number);
   if (element === null) return { why: "gone" };
   for (let node = element; node; node = parentOrHost(node)) {
-    if (node.getAttribute("draggable") === "true") return { ok: true, draggable: true };
+    if (attributeOf(node, "draggable") === "true") return { ok: true, draggable: true };
   }
   return { ok: true, draggable: false };
 }

@@ -48,7 +48,7 @@ function byIds(element, ids) {
 function referencedName(target, asker) {
   const aria = target.getAttribute("aria-label");
   if (aria !== null && aria.trim()) return collapse(aria);
-  const tag = target.localName;
+  const tag = tagOf(target);
   if (target !== asker) {
     const own = embeddedValue(target, tag);
     if (own !== null) return own;
@@ -97,7 +97,7 @@ function labelText(element) {
 }
 
 function firstChildName(element, tag) {
-  for (const child of element.children) if (child.localName === tag) return collapse(contentText(child, false, 0, null));
+  for (const child of element.children) if (tagOf(child) === tag) return collapse(contentText(child, false, 0, null));
   return "";
 }
 
@@ -142,7 +142,7 @@ function contentText(element, evenHidden, depth, self) {
 }
 
 function childText(child, evenHidden, depth, self) {
-  const tag = child.localName;
+  const tag = tagOf(child);
   if (tag === "br") return " ";
   if (NEVER_SHOWN.has(tag)) return "";
   if (!evenHidden && (!isShown(child) || child.getAttribute("aria-hidden") === "true")) return "";

@@ -32,7 +32,7 @@ const SCOPES_HEADER = "article,aside,main,nav,section,[role=article],[role=compl
 
 function isFocusable(element) {
   if (element.hasAttribute("tabindex")) return true;
-  switch (element.localName) {
+  switch (tagOf(element)) {
     case "a": case "area": return element.hasAttribute("href");
     case "button": case "input": case "select": case "textarea": return !element.disabled;
     case "iframe": case "summary": return true;
@@ -75,10 +75,9 @@ function roleOf(element, name) {
     case "select": return element.multiple || element.size > 1 ? "listbox" : "combobox";
     case "img": return element.getAttribute("alt") === "" && !hasNaming(element) && !element.title ? "none" : "image";
     case "section": return hasNaming(element) || element.title ? "region" : null;
-    case "header": return element.parentElement?.closest(SCOPES_HEADER) ? null : "banner";
-    case "footer": return element.parentElement?.closest(SCOPES_HEADER) ? null : "contentinfo";
-    case "summary": return element.parentElement?.localName === "details" &&
-      element.parentElement.querySelector(":scope > summary") === element ? "button" : null;
+    case "header": return isScoped(element) ? null : "banner";
+    case "footer": return isScoped(element) ? null : "contentinfo";
+    case "summary": return isSummary(element, element.parentElement) ? "button" : null;
     case "svg": return svgRole(element);
     case "table": return isLayoutTable(element) ? "none" : "table";
     case "td": return cellRole(element);
@@ -92,6 +91,15 @@ function roleOf(element, name) {
       return null;
     }
   }
+}
+
+function isScoped(element) {
+  const parent = element.parentElement;
+  return parent !== null && closestOf(parent, SCOPES_HEADER) !== null;
+}
+
+function isSummary(element, parent) {
+  return parent !== null && tagOf(parent) === "details" && parent.querySelector(":scope > summary") === element;
 }
 
 function inputRole(element) {

@@ -22,12 +22,13 @@ const NO_CHILDREN = new Set(
 );
 const INLINE = new Set(["inline", "contents"]);
 const VISIBLE = { visibilityProperty: true };
-const MAX_DEPTH = 600;
+const MAX_NESTING = 1000;
 const MAX_NODES = 400000;
 
 let depths, roleIndexes, numbers, names, values, states, descriptions, frames, links;
 let roleNames, roleIndexByName;
-let pendingText, focused, owned, ownedElements, tableRole, modals, isModal, inlined, wantLinks, nodesLeft;
+let pendingText, focused, owned, ownedElements, tableRole, modals, isModal, isCut, inlined, nesting, wantLinks;
+let nodesLeft, unread;
 
 function emit(depth, role, number, name) {
   let index = roleIndexByName.get(role);
@@ -60,14 +61,19 @@ function flushText(depth) {
 }
 
 function visitChildren(element, depth, muted, pointer, visible) {
-  if (depth > MAX_DEPTH || nodesLeft <= 0) return;
-  if (element.shadowRoot === null && !hasClosedRoots && element.localName !== "slot") {
-    for (let child = element.firstChild; child !== null; child = child.nextSibling) {
+  if (nesting >= MAX_NESTING || nodesLeft <= 0) {
+    isCut = true;
+    return;
+  }
+  nesting++;
+  if (openShadowOf(element) === null && !hasClosedRoots && tagOf(element) !== "slot") {
+    for (let child = firstChildOf(element); child !== null; child = nextSiblingOf(child)) {
       visitChild(child, depth, muted, pointer, visible);
     }
   } else {
     for (const child of renderedChildren(element)) visitChild(child, depth, muted, pointer, visible);
   }
+  nesting--;
   const ownedHere = owned?.get(element);
   if (ownedHere) for (const child of ownedHere) visit(child, depth, muted, pointer, visible, true);
 }
@@ -77,12 +83,22 @@ function visitChild(child, depth, muted, pointer, visible) {
   if (type === 3) {
     if (visible && !muted) pendingText += child.nodeValue;
   } else if (type === 1) {
-    visit(child, depth, muted, pointer, visible, false);
+    const level = nesting;
+    try {
+      visit(child, depth, muted, pointer, visible, false);
+    } catch {
+      unread++; // one odd element must not cost the sight of all others; that it is missing is told
+      nesting = level;
+    }
   }
 }
 
 function visit(element, depth, muted, pointer, visible, asOwned) {
-  const tag = element.localName;
+  const tag = tagOf(element);
+  if (tag === "form" && isClobbered(element)) {
+    visitClobbered(element, depth, muted, pointer);
+    return;
+  }
   if (NEVER_SHOWN.has(tag) || element.getAttribute("aria-hidden") === "true" || element.inert) return;
   if (owned !== null && !asOwned && ownedElements.has(element)) return;
   if (element.checkVisibility(VISIBLE)) {
@@ -90,7 +106,7 @@ function visit(element, depth, muted, pointer, visible, asOwned) {
   } else {
     const style = getComputedStyle(element);
     const display = style.display;
-    if (display === "") suspectHost(element.parentElement);
+    if (display === "") suspectHost(parentOf(element));
     if (display === "none" || display === "") return;
     if (display === "contents") visible = style.visibility === "visible";
     else if (style.visibility !== "visible") visible = false;
@@ -112,22 +128,34 @@ function visit(element, depth, muted, pointer, visible, asOwned) {
   else visitSemantic(element, role, tag, depth, muted, pointer);
 }
 
+/** A form of which we can read the content only; its attributes by the safe way. */
+function visitClobbered(form, depth, muted, pointer) {
+  if (attributeOf(form, "aria-hidden") === "true" || attributeOf(form, "inert") !== null) return;
+  if (getComputedStyle(form).display === "none") return;
+  flushText(depth);
+  const index = emit(depth, "form", numberOf(form), collapse(attributeOf(form, "aria-label") ?? ""));
+  visitChildren(form, depth + 1, muted, pointer, getComputedStyle(form).visibility === "visible");
+  flushText(depth + 1);
+  if (names.length === index + 1) retract(index);
+}
+
 /** What stands within a canvas is not rendered, yet it is what the canvas means to those who cannot see it. */
 function isCanvasFallback(element) {
-  return element.parentElement?.closest("canvas") != null;
+  return closestOf(element, "canvas") !== null && tagOf(element) !== "canvas";
 }
 
 /** The text of a legend or caption is the name of what it stands in. */
 function namesParent(element, tag) {
   const parent = element.parentElement;
-  return parent !== null && (tag === "legend" ? parent.localName === "fieldset" : parent.localName === "table") && !hasNaming(parent);
+  return parent !== null && (tag === "legend" ? tagOf(parent) === "fieldset" : tagOf(parent) === "table") && !hasNaming(parent);
 }
 
 /** Parts of a presentational list or table are generic themselves. */
 function roleInContext(element, role, tag) {
   if (tag === "li" && role === "listitem") {
-    const parent = element.parentElement?.getAttribute("role");
-    return parent === "none" || parent === "presentation" ? null : role;
+    const parent = parentOf(element);
+    const theirs = parent === null ? null : attributeOf(parent, "role");
+    return theirs === "none" || theirs === "presentation" ? null : role;
   }
   if ((tag === "tr" || tag === "td" || tag === "th") && tableRole === "none" && !element.hasAttribute("role")) return null;
   return role;
@@ -173,7 +201,7 @@ function actsByAttribute(element, tag) {
 function scrollsItself(element, style) {
   const y = style.overflowY;
   if (y !== "auto" && y !== "scroll" && style.overflowX !== "auto" && style.overflowX !== "scroll") return false;
-  if (element === document.body || element === document.documentElement) return false;
+  if (tagOf(element) === "body" || tagOf(element) === "html") return false;
   return (
     (element.scrollHeight > element.clientHeight + 1 && (y === "auto" || y === "scroll")) ||
     (element.scrollWidth > element.clientWidth + 1 && (style.overflowX === "auto" || style.overflowX === "scroll"))
@@ -361,7 +389,7 @@ function visitSelect(element, role, depth) {
   let group = null;
   for (const option of element.options) {
     if (told++ >= OPTIONS_TOLD) break;
-    const parent = option.parentElement.localName === "optgroup" ? option.parentElement : null;
+    const parent = tagOf(option.parentElement) === "optgroup" ? option.parentElement : null;
     if (parent !== group && parent !== null) emit(depth + 1, "group", 0, collapse(parent.label));
     group = parent;
     const i = emit(group === null ? depth + 1 : depth + 2, "option", 0, collapse(option.label || option.text));
@@ -446,7 +474,10 @@ function startWalk(options) {
   tableRole = null;
   modals = [];
   isModal = false;
+  isCut = false;
   inlined = [];
+  nesting = 0;
+  unread = 0;
   wantLinks = options.links === true;
   nodesLeft = MAX_NODES;
   candidates = [];
@@ -480,8 +511,8 @@ function visitDocument(inner, depth) {
   pendingText = "";
   const start = names.length;
   readOwners(inner);
-  const body = inner.body ?? inner.documentElement;
-  if (body.localName === "frameset") {
+  const body = bodyOf(inner) ?? rootElementOf(inner);
+  if (tagOf(body) === "frameset") {
     for (const frame of body.querySelectorAll("frame")) visitFrame(frame, "frame", depth);
   } else if (isEditingHost(body) || inner.designMode === "on") {
     visitSemantic(body, "textbox", "body", depth, false, false);
@@ -520,15 +551,16 @@ function keepOnly(start, index) {
 
 /** Numbers as JSON, texts one a line: few characters need escaping on their way out. */
 function encode(options) {
-  const scroller = document.scrollingElement;
+  const scroller = scrollerOf(document);
   const facts = {
-    title: document.title,
-    url: document.URL,
-    state: document.readyState,
+    title: titleOf(document),
+    url: location.href,
+    state: readyStateOf(document),
     next: nextNumber,
     candidates: offered.length,
     modal: isModal,
-    cut: nodesLeft <= 0,
+    cut: isCut,
+    unread,
     scroll: scroller ? [Math.round(scroller.scrollTop), scroller.clientHeight, scroller.scrollHeight] : [0, 0, 0],
     roles: roleNames,
     depths, indexes: roleIndexes, numbers, frames, inlined,

@@ -2,7 +2,7 @@
 
 /** All text that can be read in a document and its frames of our origin, shadow trees included. */
 function hasText(root, wanted) {
-  const inner = root.body ?? root;
+  const inner = root.nodeType === 9 ? (bodyOf(root) ?? rootElementOf(root)) : root;
   if (collapse(inner.innerText ?? "").toLowerCase().includes(wanted)) return true;
   for (const element of inner.querySelectorAll("*")) {
     const tree = shadowOf(element);
@@ -17,7 +17,7 @@ function hasText(root, wanted) {
 }
 
 function hasTextIn(element, wanted) {
-  if (element.localName === "style" || element.localName === "script") return false;
+  if (tagOf(element) === "style" || tagOf(element) === "script") return false;
   if (collapse(element.innerText ?? "").toLowerCase().includes(wanted)) return true;
   for (const inner of element.querySelectorAll("*")) {
     const tree = shadowOf(inner);
@@ -71,10 +71,10 @@ function until(condition, seconds) {
 
 /** Wait until the document has loaded. */
 function untilLoaded(seconds) {
-  if (document.readyState === "complete") return true;
+  if (readyStateOf(document) === "complete") return true;
   return new Promise((resolve) => {
     addEventListener("load", () => resolve(true), { once: true });
-    setTimeout(() => resolve(document.readyState === "complete"), seconds * 1000);
+    setTimeout(() => resolve(readyStateOf(document) === "complete"), seconds * 1000);
   });
 }
 

@@ -3,6 +3,46 @@
 // Rules: a number is given once and never to another element; it holds its element weakly, so it dies with it.
 // Nothing here is visible to the page: its scripts live in another world.
 
+// A form's controls and a document's images and forms can take the place of its properties (DOM clobbering), also for
+// us. What we read of an element that may be a form, or of a document, is therefore read by the getter itself.
+const getter = (prototype, name) => {
+  const get = Object.getOwnPropertyDescriptor(prototype, name).get;
+  return (object) => get.call(object);
+};
+const tagOf = getter(Element.prototype, "localName");
+const parentOf = getter(Node.prototype, "parentElement");
+const parentNodeOf = getter(Node.prototype, "parentNode");
+const slotOf = getter(Element.prototype, "assignedSlot");
+const firstChildOf = getter(Node.prototype, "firstChild");
+const nextSiblingOf = getter(Node.prototype, "nextSibling");
+const openShadowOf = getter(Element.prototype, "shadowRoot");
+const controlsOf = getter(HTMLFormElement.prototype, "elements");
+const bodyOf = getter(Document.prototype, "body");
+const rootElementOf = getter(Document.prototype, "documentElement");
+const scrollerOf = getter(Document.prototype, "scrollingElement");
+const titleOf = getter(Document.prototype, "title");
+const readyStateOf = getter(Document.prototype, "readyState");
+const activeIn = (tree) =>
+  getter(tree.nodeType === 9 ? Document.prototype : ShadowRoot.prototype, "activeElement")(tree);
+const closestOf = (element, selector) => Element.prototype.closest.call(element, selector);
+const attributeOf = (element, name) => Element.prototype.getAttribute.call(element, name);
+
+/** Does a control of this form stand in for one of its properties that we read? */
+function isClobbered(form) {
+  const stands = (element) => READ_OF_FORMS.has(attributeOf(element, "name")) || READ_OF_FORMS.has(attributeOf(element, "id"));
+  for (const control of controlsOf(form)) if (stands(control)) return true;
+  for (const image of Element.prototype.getElementsByTagName.call(form, "img")) if (stands(image)) return true;
+  return false;
+}
+
+const READ_OF_FORMS = new Set(
+  `assignedSlot checkVisibility childNodes children clientHeight clientWidth contains disabled firstChild
+   firstElementChild getAttribute getBoundingClientRect getClientRects getRootNode hasAttribute hasAttributes inert
+   isConnected labels localName matches nextSibling nodeType open ownerDocument parentElement parentNode
+   popoverTargetElement querySelector querySelectorAll readOnly required scrollHeight scrollWidth shadowRoot title type
+   validity value willValidate getElementsByTagName closest constructor`.split(/\s+/),
+);
+
 const elementByNumber = new Map(); // number -> WeakRef<Element>
 const numberByElement = new WeakMap();
 const closedRoots = new WeakMap(); // host -> ShadowRoot, told to us by the supervisor
@@ -42,7 +82,7 @@ function isReadable(number) {
 function documentIn(frame) {
   try {
     const inner = frame.contentDocument;
-    return inner?.documentElement ? inner : null;
+    return inner && rootElementOf(inner) ? inner : null;
   } catch {
     return null;
   }
@@ -54,7 +94,7 @@ function startNumbersAt(base) {
 }
 
 function shadowOf(element) {
-  return element.shadowRoot ?? (hasClosedRoots ? (closedRoots.get(element) ?? null) : null);
+  return openShadowOf(element) ?? (hasClosedRoots ? (closedRoots.get(element) ?? null) : null);
 }
 
 /** Take note of the closed shadow root that a node is in, or is; false where it is known already, or none. */
@@ -71,8 +111,10 @@ function countSlots() {
   let count = 0;
   const trees = [document];
   while (trees.length) {
-    for (const element of trees.pop().querySelectorAll("*")) {
-      if (element.localName === "slot") count++;
+    const tree = trees.pop();
+    const query = tree.nodeType === 9 ? Document.prototype.querySelectorAll : DocumentFragment.prototype.querySelectorAll;
+    for (const element of query.call(tree, "*")) {
+      if (tagOf(element) === "slot") count++;
       const inner = shadowOf(element) ?? (isFrame(element) ? documentIn(element) : null);
       if (inner !== null) trees.push(inner);
     }
@@ -85,7 +127,7 @@ function renderedChildren(node) {
   if (node.nodeType === 1) {
     const shadow = shadowOf(node);
     if (shadow !== null) return shadow.childNodes;
-    if (node.localName === "slot") {
+    if (tagOf(node) === "slot") {
       const assigned = node.assignedNodes();
       if (assigned.length) return assigned;
     }
@@ -93,25 +135,21 @@ function renderedChildren(node) {
   return node.childNodes;
 }
 
-function renderedParent(element) {
-  if (element.assignedSlot) return element.assignedSlot;
-  const parent = element.parentNode;
-  return parent === null ? null : parent.nodeType === 11 ? (parent.host ?? null) : parent.nodeType === 1 ? parent : null;
-}
-
 /** The element that has the focus, looked up through shadow roots and frames. */
 function focusedElement() {
   let focused = null;
-  for (let inner = document.activeElement; inner; ) {
-    if (inner.localName === "body" || inner.localName === "html") break;
+  for (let inner = activeIn(document); inner; ) {
+    if (tagOf(inner) === "body" || tagOf(inner) === "html") break;
     focused = inner;
-    inner = (shadowOf(inner) ?? (isFrame(inner) ? documentIn(inner) : null))?.activeElement ?? null;
+    const tree = shadowOf(inner) ?? (isFrame(inner) ? documentIn(inner) : null);
+    inner = tree === null ? null : activeIn(tree);
   }
   return focused;
 }
 
 function isFrame(element) {
-  return element.localName === "iframe" || element.localName === "frame";
+  const tag = tagOf(element);
+  return tag === "iframe" || tag === "frame";
 }
 
 // --- closed shadow roots: a script cannot see them, the supervisor can. We name the elements worth asking about. ---
