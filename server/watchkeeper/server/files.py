@@ -1,7 +1,8 @@
-"""Files that clients may name.
+"""Files that clients may name: whether they may be used, and how they are written.
 
-Rules: only inside the allowed folders, after resolving links, whatever the tool. ``claude-code:…`` names a session of
-Claude Code by its own name; only a client on this machine's stdio may use it.
+Rules: only inside the allowed folders, after resolving links, at the moment of use, whatever the tool or command. What
+lies elsewhere is refused alike whether it exists or not. What is written only its owner can read. ``claude-code:…``
+names a session of Claude Code by its own name; only a client on this machine's stdio may use it.
 """
 
 import os
@@ -13,20 +14,46 @@ from .settings import Settings
 
 def allowed_folders(settings: Settings) -> list[Path]:
     """Resolved; the first one is where files are written."""
-    return [Path(folder).expanduser().resolve() for folder in settings.server.allowed_dirs] or [Path.cwd()]
+    return [Path(folder).expanduser().resolve() for folder in settings.server.allowed_dirs] or [_default_folder()]
+
+
+def _default_folder() -> Path:
+    """The current folder, unless that is everything: some clients start servers in ``/`` or in the home folder."""
+    current = Path.cwd()
+    if current != Path(current.anchor) and current != Path.home():
+        return current
+    from watchkeeper.context.archive.location import default_location
+
+    own = default_location().parent / "files"
+    own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return own.resolve()
 
 
 def allowed_file(path: Path, settings: Settings) -> Path:
     """The file itself, when it lies in an allowed folder. Raises ToolError ``path_refused``."""
-    resolved = path.expanduser().resolve()
     folders = allowed_folders(settings)
+    try:
+        resolved = path.expanduser().resolve()
+    except (OSError, RuntimeError, ValueError):  # links in a circle, no such home, a zero byte
+        raise ToolError("path_refused", f"{str(path)[:200]!r} cannot be a path.", "Name a file.") from None
     if not any(resolved.is_relative_to(folder) for folder in folders):
         raise ToolError(
             "path_refused",
             f"{resolved} is outside of the allowed folders.",
             f"Allowed: {', '.join(map(str, folders))}; server.allowed_dirs sets them.",
         )
+    if resolved.exists() and not (resolved.is_file() or resolved.is_dir()):  # opening a pipe could wait for ever
+        raise ToolError("path_refused", f"{resolved} is neither a file nor a folder.", "Name a file.")
     return resolved
+
+
+def refusal(path: str, settings: Settings) -> str | None:
+    """Why a raw command may not name this file or folder; None where it may."""
+    try:
+        allowed_file(Path(path), settings)
+    except ToolError as error:
+        return error.message
+    return None
 
 
 def transcript_file(name: str, settings: Settings) -> Path:
@@ -60,7 +87,8 @@ def write_private(path: Path, data: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
     try:
         with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-            path.chmod(0o600)
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), 0o600)  # one that existed keeps its mode otherwise
             file.write(data)
     except OSError as error:
         raise ToolError("cannot_write", f"{path} cannot be written: {error.strerror}.", "Name another path.") from None

@@ -173,7 +173,11 @@ class ServerSettings(Section):
     )
     allowed_hosts: Texts = _setting((), "More host names by which clients reach this server, beside its own.")
     allowed_origins: Texts = _setting((), "Origins of web pages that may call this server, beside loopback.")
-    allowed_dirs: Texts = _setting((), "Folders in which files may be read and written; the current one when empty.")
+    allowed_dirs: Texts = _setting(
+        (),
+        "Folders in which files may be read and written; when empty the current one, "
+        "or one of Watchkeeper's own where that would be / or the home folder.",
+    )
     max_message_mb: int = _setting(16, "Largest message that is taken from a client, in MiB.", ge=1, le=1024)
     toolsets: Toolsets = _setting(("core", "actions", "capture"), "Which tools are offered.")
     log_level: LogLevel = _setting("warning", "What is logged, on stderr.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 
 from .errors import ToolError
+from .files import refusal
 from .settings import Settings
 from .url_policy import UrlPolicy
 
@@ -201,4 +202,5 @@ def options(settings: Settings) -> Any:
         redact=redact,
         refuse_url=policy,
         egress=policy,
+        refuse_file=lambda path, access: refusal(path, settings),
     )

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from .core import fields
 from .core.inputs import Event
-from .core.methods import NAMES_FILES, OPENS_URLS
+from .core.methods import NAMES_FILES, OPENS_URLS, SETS_DOWNLOADS
 from .egress.policy import Outcome
 from .errors import FileRefused, UrlRefused
 from .options import SupervisorOptions
@@ -56,6 +56,8 @@ class Boundary:
                 self.check_url(str(url))
         use = NAMES_FILES.get(method)
         if use is not None:
+            if method in SETS_DOWNLOADS and params.get("behavior") != "deny" and not params.get(use.parameter):
+                raise FileRefused("Downloads need a folder (downloadPath).", "browser_files saves downloads.")
             for name in _values(params, use.parameter.split(".")):
                 reason = self._options.refuse_file(str(name), use.access)
                 if reason is not None:

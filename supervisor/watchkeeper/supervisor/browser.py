@@ -173,6 +173,9 @@ class Browser:
                 params |= {"proxyServer": task.gate.route.server, "proxyBypassList": task.gate.route.bypass}
             created = await self.command("Target.createBrowserContext", params)
             task.context_id = fields.text(created, "browserContextId") or None
+            # Nothing is saved that nobody asked for; a browser with a window would fill the person's own folder.
+            nowhere = {"behavior": "deny", "browserContextId": task.context_id}
+            self._send(None, "Browser.setDownloadBehavior", nowhere)
         self._tasks.append(task)
 
     async def remove_task(self, task: Task) -> None:

@@ -80,6 +80,9 @@ NAMES_FILES: Mapping[str, FileUse] = {
 }
 """Methods by which pages get files of this machine, or files come to it."""
 
+SETS_DOWNLOADS = frozenset({"Browser.setDownloadBehavior", "Page.setDownloadBehavior"})
+"""Of those, the ones that without a folder would save where the browser thinks fit."""
+
 BROWSER_DOMAINS = frozenset({"Browser", "IO", "Memory", "Storage", "SystemInfo", "Target"})
 """Domains that go to the browser-level session when neither a frame nor a target is named."""
 
