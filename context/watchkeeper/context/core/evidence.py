@@ -21,12 +21,12 @@ from watchkeeper.context.core.lexicon import Lexicon, Term
 from watchkeeper.context.core.quotes import Quote, choose_quotes, typed_text
 from watchkeeper.context.core.source_lines import Part, Speaker, parts_of, pieces
 
-WORTH: dict[Speaker, float] = {"user": 4.0, "host": 1.0, "assistant": 6.0, "call": 6.0, "result": 1.0}
+WORTH: dict[Speaker, float] = {"user": 4.0, "host": 1.0, "assistant": 5.0, "call": 5.0, "result": 1.0}
 LINE_WORTH: dict[Speaker, float] = {"user": 1.0, "host": 1.0, "assistant": 1.1, "call": 1.0, "result": 1.0}
 QUOTES_SHARE = 0.35
 INDEX_SHARE = 0.12
 DILUTION = 0.1
-MIN_WORDS = 3
+MIN_WORDS = 4
 MAX_UNIT = 160
 _WORD = re.compile(r"[^\W\d_]{4,}")
 TOPIC_SHARE = 0.65
@@ -73,7 +73,6 @@ class Harvest:
             for title, body in (
                 ("User Messages", render_quotes(self.user_quotes, self.quotes_omitted)),
                 ("Evidence", render_evidence(self.evidence)),
-                ("Anchors", render_anchors(self.anchors)),
             )
             if body
         )
@@ -116,6 +115,7 @@ class _Candidate:
     terms: frozenset[Term]
     factor: float
     cost: float
+    number: int = 0
 
 
 def harvest(
@@ -194,6 +194,11 @@ def harvest(
             covered |= lexicon.terms(piece)
     room = budget - count(quotes_text) - 25
     weights = lexicon.weights(total + len(visible))
+    HOME.clear()
+    for n, c in enumerate(candidates):
+        c.number = n
+        for t in c.terms:
+            HOME.setdefault(t, c)
     picks = _choose(candidates, lexicon, weights, covered, room * 1.6)
     lines, anchors = _fit(picks, lexicon, room, count)
     for line in lines:
@@ -228,7 +233,9 @@ def estimate(text: str) -> float:
 
 
 _Pick = tuple[float, "_Candidate | Term"]
-BARE = 0.6
+TRIM = 50
+HOME = {}
+BARE = 0.7
 
 
 def _choose(
@@ -248,7 +255,7 @@ def _choose(
             heap.append((-value, number))
     bare: dict[int, float] = {}
     for term, kind in enumerate(lexicon.kinds):
-        if kind is not None and left[term] > 0:
+        if kind is not None and left[term] > 0 and term in HOME:
             bare[term] = estimate(lexicon.texts[term]) * 1.2 + 1.5
             heap.append((-BARE * left[term] / bare[term], -1 - term))
     heapq.heapify(heap)
@@ -272,10 +279,31 @@ def _choose(
             if now < 0:
                 heapq.heappush(heap, (now, number))
             continue
+        cost = c.cost
+        if TRIM and cost > 30:
+            spans = []
+            for t in c.terms:
+                if left[t] > 0 and lexicon.kinds[t] is not None:
+                    at = c.line.text.find(lexicon.texts[t])
+                    if at >= 0:
+                        spans.append((at, at + len(lexicon.texts[t])))
+            if spans:
+                lo = max(0, min(spans)[0] - TRIM)
+                hi = min(len(c.line.text), max(e for _, e in spans) + TRIM)
+                text = c.line.text
+                if lo > 0:
+                    while lo < len(text) and not text[lo].isspace(): lo += 1
+                if hi < len(text):
+                    while hi > lo and not text[hi - 1].isspace(): hi -= 1
+                if hi - lo < len(text) - 20:
+                    kept = text[lo:hi].strip()
+                    line = SourceLine(c.line.index, c.line.speaker, c.line.tool, kept)
+                    c = _Candidate(line, frozenset(t for t in c.terms if lexicon.texts[t] in kept), c.factor, estimate(kept) + 1.5, c.number)
+                    cost = c.cost
         for term in c.terms:
             left[term] = 0.0
-        picked.append((c.cost, c))
-        room -= c.cost
+        picked.append((cost, c))
+        room -= cost
     return picked
 
 
@@ -295,7 +323,7 @@ def _fit(
         if end <= most:
             break
         lines, anchors = _arranged(picks[:end], lexicon)
-        size = count(render_evidence(lines)) + count(render_anchors(anchors))
+        size = count(render_evidence(lines))
         if size <= room:
             best, most = (lines, anchors), end
             if size > room * 0.985:
@@ -305,16 +333,40 @@ def _fit(
 
 
 def _arranged(picks: Sequence[_Pick], lexicon: Lexicon) -> tuple[tuple[SourceLine, ...], dict[str, tuple[str, ...]]]:
-    chosen = [pick for _, pick in picks if isinstance(pick, _Candidate)]
-    chosen.sort(key=lambda c: c.line.index)
+    """Picks in source order; bare anchors are listed where they were first met, among what they were met with."""
     shown: set[Term] = set()
-    for c in chosen:
-        shown |= c.terms
-    anchors: dict[str, list[str]] = {}
     for _, pick in picks:
-        if isinstance(pick, int) and pick not in shown:
-            anchors.setdefault(str(lexicon.kinds[pick]), []).append(lexicon.texts[pick])
-    return tuple(c.line for c in chosen), {kind: tuple(texts) for kind, texts in anchors.items()}
+        if isinstance(pick, _Candidate):
+            shown |= pick.terms
+    placed: list[tuple[int, int, _Candidate | None, Term]] = []
+    for _, pick in picks:
+        if isinstance(pick, _Candidate):
+            placed.append((pick.number, -1, pick, -1))
+        elif pick not in shown:
+            placed.append((HOME[pick].number, pick, None, pick))
+    placed.sort(key=lambda p: p[:2])
+    lines: list[SourceLine] = []
+    names: list[str] = []
+    home: SourceLine | None = None
+    anchors: dict[str, list[str]] = {}
+    def flush():
+        nonlocal names
+        if names:
+            lines.append(SourceLine(home.index, home.speaker, home.tool, "+ " + ", ".join(names)))
+            names = []
+    for number, _, c, term in placed:
+        if c is not None:
+            flush()
+            lines.append(c.line)
+            continue
+        at = HOME[term].line
+        if home is not None and (at.index, at.speaker, at.tool) != (home.index, home.speaker, home.tool):
+            flush()
+        home = at
+        names.append(lexicon.texts[term])
+        anchors.setdefault(str(lexicon.kinds[term]), []).append(lexicon.texts[term])
+    flush()
+    return tuple(lines), {kind: tuple(texts) for kind, texts in anchors.items()}
 
 
 __all__ = ["Coverage", "Harvest", "Part", "SourceLine", "harvest"]

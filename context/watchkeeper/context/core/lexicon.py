@@ -33,14 +33,15 @@ KIND_WEIGHT: dict[str, float] = {
     "version": 0.7,
     "date": 0.5,
     "money": 1.0,
-    "number": 0.8,
-    "id": 0.8,
+    "number": 0.5,
+    "id": 0.5,
     "symbol": 1.3,
     "quote": 0.6,
-    "word": 0.05,
+    "word": 0.04,
 }
+MAX_NUMBERS = 6
 AGING = 0.5
-SHARPNESS = 1.0  # fmt: skip
+LONE = 1.0  # fmt: skip
 
 
 class Lexicon:
@@ -66,6 +67,10 @@ class Lexicon:
                 if terms is None:
                     terms = chunks[chunk] = self._analyse(chunk)
                 found.update(terms)
+            if MAX_NUMBERS < 99 and len(found) > MAX_NUMBERS:
+                numbers = [t for t in found if self.kinds[t] == "number"]
+                if len(numbers) > MAX_NUMBERS:
+                    found.difference_update(numbers)
             for phrase in quoted(line):
                 found.add(self._number(phrase, "quote"))
             known = self._lines[line] = frozenset(found)
@@ -105,7 +110,8 @@ class Lexicon:
         """The worth of every term to one who goes on at message `now`: who used it and how often, how lately, its kind."""
         age = [0.0] + [n**-AGING for n in range(1, now + 1)]
         kind_weight = [KIND_WEIGHT[kind or "word"] for kind in self.kinds]
-        return [
-            (score * age[now - last] * kind) ** SHARPNESS
-            for score, last, kind in zip(self.score, self.last, kind_weight, strict=True)
-        ]
+        out = [score * age[now - last] * kind for score, last, kind in zip(self.score, self.last, kind_weight, strict=True)]
+        for t, kind in enumerate(self.kinds):
+            if kind == "quote" and self.score[t] < LONE:
+                out[t] *= 0.25
+        return out
