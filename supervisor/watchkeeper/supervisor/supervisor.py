@@ -170,6 +170,11 @@ class Supervisor:
         self.require_connection()
         await tabs.follow_tab(self, target_id)
 
+    async def refresh_tabs(self) -> None:
+        """Bring titles and addresses of the tabs up to date."""
+        self.require_connection()
+        await tabs.refresh_tabs(self)
+
     def select_tab(self, name: str) -> None:
         """Select a tab of this task by tab id or target id. Raises UnknownTarget."""
         tabs.select_tab(self, name)

@@ -11,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Literal
 
 from .core import fields, freeing
-from .core.inputs import Adopt, SelectTab
+from .core.inputs import Adopt, Event, SelectTab
 from .core.state import BrowserState
 from .core.targets import Target
 from .errors import CallInterrupted, CallTimeout, NoPage, SupervisorError, TargetClosed, UnknownTarget
@@ -48,6 +48,14 @@ async def follow_tab(supervisor: Supervisor, target_id: str) -> None:
 
 def select_tab(supervisor: Supervisor, name: str) -> None:
     supervisor.feed(SelectTab(_named(supervisor, name).target_id))
+
+
+async def refresh_tabs(supervisor: Supervisor) -> None:
+    """Ask for titles and addresses: the browser does not announce every change of a title."""
+    listed = await supervisor.browser.command("Target.getTargets")
+    for info in fields.items(listed, "targetInfos"):
+        if fields.text(info, "targetId") in supervisor.state.targets.pages:
+            supervisor.feed(Event(None, "Target.targetInfoChanged", {"targetInfo": info}))
 
 
 async def close_tab(supervisor: Supervisor, name: str | None) -> str:

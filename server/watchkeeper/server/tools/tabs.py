@@ -27,6 +27,7 @@ async def tabs(call: Call, arguments: Arguments) -> ToolResult:
         return _listed(supervisor.snapshot(), "Opened an empty tab.")
     supervisor = call.tasks.require(call.principal, task_id)
     if action == "list":
+        await supervisor.refresh_tabs()
         return _listed(supervisor.snapshot(), "")
     tab = arguments.get("tab")
     if action == "select":
