@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CODE := supervisor context server
 
-.PHONY: help setup demo test check tests format generate inspect bench clean
+.PHONY: help setup demo test check tests format generate inspect bundle bench clean
 
 help:  ## What there is to make.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,9 @@ generate: setup  ## Write the files that are generated from tools and settings.
 
 inspect: setup  ## The MCP Inspector's CLI against the server over stdio, HTTP and SSE. Needs npm.
 	sh tests/inspector/run $(BIN)/watchkeeper
+
+bundle: setup  ## The MCP bundle for Claude Desktop: packed, validated, unpacked, served. Needs npm and uv.
+	sh tests/bundle/run $(BIN)/watchkeeper
 
 clean:  ## Remove what was made here, .venv included.
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist node_modules

@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakes.raw_client import COMMAND, clean
 
 from watchkeeper.server import own_version
 from watchkeeper.server.cli import main
 
 from .test_compress import SAMPLE
-from .test_stdio import COMMAND, clean
 
 pytestmark = pytest.mark.usefixtures("clean_environment")
 

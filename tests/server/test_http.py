@@ -10,6 +10,7 @@ import anyio
 import httpx2 as httpx
 import pytest
 from fakes.fake_browser import FakeBrowser
+from fakes.raw_client import COMMAND, clean
 from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
@@ -17,8 +18,6 @@ from mcp.client.streamable_http import streamable_http_client
 from watchkeeper.server.errors import ToolError
 from watchkeeper.server.settings import Settings
 from watchkeeper.server.transports.access import Tokens, check_tokens, security
-
-from .test_stdio import COMMAND, clean
 
 pytestmark = pytest.mark.anyio
 GUARD_S = 60.0

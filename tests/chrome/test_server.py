@@ -1,0 +1,92 @@
+"""The server with a real browser: over stdio by the official client, and what is left of it when it ends."""
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+from fakes.raw_client import COMMAND, Raw, clean
+
+pytestmark = [pytest.mark.anyio, pytest.mark.chrome]
+GUARD_S = 60.0
+README = Path(__file__).parents[2] / "README.md"
+
+
+async def gone(processes: list[psutil.Process]) -> None:
+    """Wait until none of these runs."""
+    _, alive = await anyio.to_thread.run_sync(psutil.wait_procs, processes, GUARD_S)
+    assert not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
+
+
+async def with_browser(raw: Raw) -> list[psutil.Process]:
+    """Open a page; gives the browser's processes."""
+    await raw.open()
+    raw.call(1, "browser_navigate", url="data:text/html,hello")
+    answer = await raw.read()
+    assert answer["result"]["isError"] is False, answer
+    children = psutil.Process(raw.process.pid).children(recursive=True)
+    assert children
+    return children
+
+
+@pytest.mark.parametrize("how", ["end of input", signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+async def test_no_browser_outlives_the_server(how: Any) -> None:
+    raw = Raw("--headless", "true")
+    try:
+        browser = await with_browser(raw)
+        if how == "end of input":
+            assert raw.process.stdin is not None
+            raw.process.stdin.close()
+            raw.process.stdin = None
+        else:
+            raw.process.send_signal(how)
+        status, out, _ = await raw.ended()
+        assert status == (-signal.SIGKILL if how == signal.SIGKILL else 0)
+        assert out == b""
+        await gone(browser)
+    finally:
+        raw.kill()
+
+
+def test_every_claim_of_the_demo_holds() -> None:
+    done = subprocess.run([*COMMAND, "demo"], capture_output=True, text=True, env=clean(), timeout=2 * GUARD_S)
+    assert done.returncode == 0, done.stdout
+    assert "0 did not." in done.stdout
+    assert "[FAILED]" not in done.stdout
+
+
+def test_the_demo_fails_where_there_is_no_browser() -> None:
+    command = [*COMMAND, "demo", "--executable", "/nowhere"]
+    done = subprocess.run(command, capture_output=True, text=True, env=clean(), timeout=2 * GUARD_S)
+    assert done.returncode == 1
+    assert "[FAILED]" in done.stdout
+    assert "/nowhere" in done.stdout
+
+
+def test_the_doctor_finds_everything_here_and_tells_what_is_missing() -> None:
+    done = subprocess.run([*COMMAND, "doctor"], capture_output=True, text=True, env=clean(), timeout=2 * GUARD_S)
+    assert done.returncode == 0, done.stdout
+    assert re.search("ok    .*opened a page and answered", done.stdout)
+    command = [*COMMAND, "doctor", "--executable", "/nowhere"]
+    done = subprocess.run(command, capture_output=True, text=True, env=clean(), timeout=2 * GUARD_S)
+    assert done.returncode == 1
+    assert "WRONG" in done.stdout
+    assert "->" in done.stdout
+
+
+async def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
+    [example] = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    (tmp_path / "example.py").write_text(example)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(tmp_path / "example.py"), stdout=subprocess.PIPE, env=clean()
+    )
+    with anyio.fail_after(GUARD_S):
+        out, _ = await process.communicate()
+    assert process.returncode == 0
+    assert out.decode() == "Delivered: confirm() returned true.\n"
