@@ -15,8 +15,6 @@ from . import own_version
 if TYPE_CHECKING:
     from .boot import Handover
 
-EXIT_FAILED = 1
-EXIT_USAGE = 2
 SETTING = "setting:"
 EPILOG = """\
 Every setting is an option too: --browser.headless true. `watchkeeper config`
@@ -137,6 +135,7 @@ SHORT_OPTIONS = (
     ("cdp-url", "browser.cdp_url", "URL", "use this running browser"),
     ("executable", "browser.executable", "PATH", "start this browser"),
     ("headless", "browser.headless", "BOOL", "without a window"),
+    ("toolsets", "server.toolsets", "NAMES", "which tools are offered: core,…"),
     ("log-level", "server.log_level", "LEVEL", "what is logged on stderr"),
 )
 """Name, setting, placeholder and help of options that are often needed."""

@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping
 import anyio
 
 from .boot import Handover
-from .cli import EXIT_FAILED, EXIT_USAGE
 from .errors import told
 from .settings import Settings
 from .settings_sources import Loaded, SettingsError, load
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
 
 
 def run(command: str, parsed: argparse.Namespace, options: Mapping[str, str]) -> int:
