@@ -23,6 +23,8 @@ from ..store import ArchiveError, Candidate, Node, Original, Query, Session, Sto
 BUSY_SECONDS = 30.0
 _VERSION = 1
 _BATCH = 200
+_COMMON = 0.25  # of all pieces
+_FEW = 400
 
 _SCHEMA = """
 create table sessions (id integer primary key, name text not null unique);
@@ -150,7 +152,7 @@ class SqliteStore:
     def candidates(self, query: Query, session: str | None, limit: int) -> list[Candidate]:
         """See `SearchStore.candidates`."""
         with self._reading() as db:
-            words = _match(query)
+            words = _match(_telling(db, query))
             if not words:
                 return []
             if session is not None:
@@ -344,6 +346,20 @@ class SqliteStore:
         db.execute("insert into sessions (name) values (?) on conflict (name) do nothing", (session,))
         (key,) = db.execute("select id from sessions where name = ?", (session,)).fetchone()
         return int(key)
+
+
+def _telling(db: sqlite3.Connection, query: Query) -> Query:
+    """The question without the words that are nearly everywhere: they tell nothing and cost most of the time."""
+    db.execute("create virtual table if not exists temp.words using fts5vocab (main, chunks, row)")
+    (pieces,) = db.execute("select coalesce(max(rowid), 0) from chunks").fetchone()
+    most = max(_FEW, pieces * _COMMON)
+    marks = ", ".join("?" * len(query.words))
+    rows = db.execute(f"select term from temp.words where term in ({marks}) and doc > ?", (*query.words, most))
+    common = {term for (term,) in rows}
+    words = tuple(w for w in query.words if w not in common)
+    if not words:
+        return query
+    return Query(words, tuple(p for p in query.phrases if not common.issuperset(p)), query.stems)
 
 
 def _match(query: Query) -> str:
