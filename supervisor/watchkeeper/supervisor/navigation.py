@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from .boundary import refused
 from .core import fields
+from .core.dialogs import HASTE_S
+from .core.dialogs import Dialog as DialogState
 from .core.state import BrowserState
 from .core.view import Dialog
 from .errors import CallTimeout, DialogOpened, NavigationFailed, SupervisorError
@@ -70,10 +72,19 @@ async def navigate(supervisor: Supervisor, page_id: str, url: str, timeout: floa
     open_before = [d for d in supervisor.state.dialogs.pending if d.page_id == page_id]
     if open_before:
         raise dialog_opened("the navigation", supervisor.snapshot().pending_dialogs, sent=False)
+    return await _navigate(supervisor, page_id, url, timeout, may_ask_again=True)
+
+
+async def _navigate(
+    supervisor: Supervisor, page_id: str, url: str, timeout: float, *, may_ask_again: bool
+) -> Navigation:
+    """``may_ask_again``: where a machine answered for the page, the bridge is set up to ask, and we try once more."""
     started, asked_at = supervisor.browser.now(), time.monotonic()
     try:
         reply = await supervisor.call("Page.navigate", {"url": url}, target_id=page_id, timeout=timeout)
     except DialogOpened as interrupted:
+        if may_ask_again and await _answered_by_machine(supervisor, page_id, started):
+            return await _navigate(supervisor, page_id, url, timeout, may_ask_again=False)
         return Navigation(
             "waiting_for_dialog", url, dialogs=interrupted.dialogs, note="It goes on when the dialog is answered."
         )
@@ -88,6 +99,8 @@ async def navigate(supervisor: Supervisor, page_id: str, url: str, timeout: floa
         return Navigation("download", url, note="The address is a file to download; the page stays as it is.")
     if error:
         if error == "net::ERR_ABORTED" and _asked_to_stay(supervisor.state, page_id, started):
+            if may_ask_again and await _answered_by_machine(supervisor, page_id, started):
+                return await _navigate(supervisor, page_id, url, timeout, may_ask_again=False)
             await _closed(supervisor, page_id)
             return Navigation("stayed", url, note="The page asked to stay (beforeunload) and was not left.")
         raise _failed(supervisor, url, error, asked_at)
@@ -95,7 +108,13 @@ async def navigate(supervisor: Supervisor, page_id: str, url: str, timeout: floa
     if outcome == "waiting_for_dialog":
         return Navigation(outcome, _url(supervisor, page_id) or url, dialogs=supervisor.snapshot().pending_dialogs)
     supervisor.boundary.check_arrival(page_id, asked_at)
-    return await _described(supervisor, page_id, outcome, url)
+    done = await _described(supervisor, page_id, outcome, url)
+    if any(d.via == "xhr" for d in _beforeunload(supervisor.state, page_id, started)):
+        told = (
+            "The page before would have asked whether to leave it; nobody can be asked on this backend, so it was left."
+        )
+        done = replace(done, note=f"{told} {done.note}".rstrip())
+    return done
 
 
 def _failed(supervisor: Supervisor, url: str, error: str, since: float) -> SupervisorError:
@@ -172,14 +191,33 @@ async def _stop(supervisor: Supervisor, page_id: str) -> None:
 
 def _asked_to_stay(state: BrowserState, page_id: str, since: float) -> bool:
     """Whether the page asked, and the answer was to stay; the closing event may still be on its way."""
-    return any(
-        d.type == "beforeunload"
-        and d.page_id == page_id
-        and d.opened_at >= since
-        and d.response is not None
-        and not d.response.accept
+    return any(d.response is not None and not d.response.accept for d in _beforeunload(state, page_id, since))
+
+
+def _beforeunload(state: BrowserState, page_id: str, since: float) -> list[DialogState]:
+    return [
+        d
         for d in (*state.dialogs.recent, *state.dialogs.pending)
-    )
+        if d.type == "beforeunload" and d.page_id == page_id and d.opened_at >= since
+    ]
+
+
+async def _answered_by_machine(supervisor: Supervisor, page_id: str, since: float) -> bool:
+    """Whether the page asked and was answered "stay" by neither us nor a person, which takes a machine no time."""
+    if supervisor.browser.owned and not supervisor.state.backend_dismisses:
+        return False  # nobody else speaks to this browser
+
+    def answered(state: BrowserState) -> bool | None:
+        closed = [d for d in _beforeunload(state, page_id, since) if d.via == "native" and d.closed_at is not None]
+        return any(d.closed_by == "remote" for d in closed) or None
+
+    try:
+        await supervisor.wait_for_state(answered, HASTE_S)
+        # Until the page has gone on, the navigation that it refused is not over, and would take the next with it.
+        await supervisor.call("Runtime.evaluate", {"expression": "0"}, target_id=page_id, timeout=DESCRIBE_TIMEOUT_S)
+    except SupervisorError:
+        return False
+    return supervisor.state.backend_dismisses
 
 
 async def _closed(supervisor: Supervisor, page_id: str) -> None:

@@ -1,6 +1,6 @@
 """``beforeunload`` where somebody else closes native dialogs: the bridge asks in their place.
 
-Rules: a capturing listener that comes first stops the event, lets the page's own listeners judge a second one, and
+Rules: a listener that comes first stops the event, lets the page's own listeners judge a second one, and
 asks only where the browser would: the page wants to stay, and a person has touched it. With the debugger bridge the
 answer decides: "leave" lets the event pass unseen, "stay" prevents it, and the native dialog that opens then is closed
 by whoever closes them. No synchronous request is allowed at this time, so the XHR bridge only tells that the page would
@@ -27,6 +27,10 @@ _TEMPLATE = """(() => {
     try { apply(dispatchEvent, window, [second]); } finally { judging = false; }
     return apply(hasBeenActive, activation, []) && (apply(isPrevented, second, []) || apply(value, second, []) !== '');
   };
+  const earlier = typeof getEventListeners === 'function' ? getEventListeners(window).beforeunload || [] : [];
+  const handler = window.onbeforeunload;
+  if (handler) window.onbeforeunload = null;
+  for (const {listener, useCapture} of earlier) window.removeEventListener('beforeunload', listener, useCapture);
   apply(addEventListener, window, ['beforeunload', (event) => {
     if (judging) return;
     apply(stopImmediatePropagation, event, []);
@@ -34,6 +38,9 @@ _TEMPLATE = """(() => {
     const answer = ask('beforeunload', '', '');
     if (answer === undefined || !answer.accept) apply(preventDefault, event, []);
   }, true]);
+  for (const {listener, useCapture: capture, once, passive} of earlier)
+    window.addEventListener('beforeunload', listener, {capture, once, passive});
+  if (handler) window.onbeforeunload = handler;
 })()
 """
 _SILENT = "const ask = () => ({accept: true});"

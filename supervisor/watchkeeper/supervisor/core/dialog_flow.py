@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..bridge import leaving
 from . import bridged, dialogs, fields, freeing, sessions
 from .commands import Command, DeliverAnswer, DialogInterrupts, FreeTab, Send
 from .inputs import ClosedBy
@@ -112,9 +113,7 @@ def closed(state: BrowserState, session: Session, params: Mapping[str, Any], now
     explained = by_navigation or displaced or closing.unanswerable or (closing.response and not closing.response.accept)
     if not hasty or explained or state.backend_dismisses:
         return state, NOTHING
-    # Somebody closes dialogs by machine. From now on the bridge asks before pages are left, too.
-    ask = [sessions.ask_before_leaving(s, state.options.bridge, state.options.nonce) for s in state.sessions.by_id]
-    return replace(state, backend_dismisses=True), tuple(command for commands in ask for command in commands)
+    return _ask_from_now_on(replace(state, backend_dismisses=True))
 
 
 def overdue(state: BrowserState, now: float) -> Step:
@@ -163,6 +162,18 @@ def renderer_gone(state: BrowserState, session: Session, now: float) -> Step:
         if d.via == "native" and page is not None
     )
     return replace(state, dialogs=dialogs.gone(state.dialogs, [d.dialog_id for d in over], "lost", now)), commands
+
+
+def _ask_from_now_on(state: BrowserState) -> Step:
+    """Somebody closes dialogs by machine: the bridge asks before a page is left, too, also those that are there."""
+    bridge, nonce = state.options.bridge, state.options.nonce
+    commands = [c for s in state.sessions.by_id for c in sessions.ask_before_leaving(s, bridge, nonce)]
+    expression = leaving.script(bridge, nonce)
+    for context in state.frames.contexts.values():
+        if context.is_default:
+            params = {"expression": expression, "uniqueContextId": context.unique_id, "includeCommandLineAPI": True}
+            commands.append(Send(context.session_id, "Runtime.evaluate", params))
+    return state, tuple(commands)
 
 
 def _pending(state: BrowserState, dialog_id: str) -> dialogs.Dialog | None:

@@ -19,7 +19,7 @@ MESSAGE_CAP = 10_240
 NAVIGATION_WINDOW_S = 1.0
 AFTERMATH_S = 0.25
 """A page that crashes or closes has its dialogs closed first, in the same moment; the news of its end comes second."""
-HASTE_S = 0.25
+HASTE_S = 1.0
 """A dialog that somebody else dismisses so soon was dismissed by a machine."""
 DialogPolicy = Literal["must_respond", "auto_dismiss", "auto_accept"]
 Via = Literal["native", "debugger", "xhr"]

@@ -129,9 +129,8 @@ def prepare(session_id: str, bridge: BridgeKind, nonce: str, *, asks: bool) -> t
 
 
 def ask_before_leaving(session_id: str, bridge: BridgeKind, nonce: str) -> tuple[Command, ...]:
-    """``beforeunload`` by the bridge, in every document that follows and in those that are there already."""
-    source = leaving.script(bridge, nonce)
-    return (Send(session_id, _INJECT, {"source": source, "runImmediately": True}),) if source else ()
+    """``beforeunload`` by the bridge, in every document that follows."""
+    return (Send(session_id, _INJECT, {"source": leaving.script(bridge, nonce)}),)
 
 
 def _bridged(session_id: str, bridge: BridgeKind, nonce: str) -> tuple[Command, ...]:
