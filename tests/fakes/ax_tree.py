@@ -78,6 +78,8 @@ def _left_out(role: str, name: str, node: Mapping[str, Any], inside: frozenset[s
         return not (role == "separator" and name)
     if role == "image":
         return not name or bool(inside & NAMED_BY_IMAGES)
+    if role == "heading" and "link" in inside:
+        return True  # its text is the link's name
     if role == "group":
         return not name and "treeitem" in inside  # arranges only
     if role == "Canvas":
@@ -158,7 +160,7 @@ def their_words(nodes: list[dict[str, Any]]) -> list[str]:
         role = node.get("role", {}).get("value", "")
         if not node.get("ignored") and role == "StaticText":
             words.extend(unicodedata.normalize("NFKC", node.get("name", {}).get("value", "")).split())
-        if role in OPAQUE:
+        if role in OPAQUE or role == "image":
             return
         for child in node.get("childIds", ()):
             visit(child)

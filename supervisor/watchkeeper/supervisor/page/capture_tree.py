@@ -25,6 +25,7 @@ FRAME_TIMEOUT_S = 10.0
 SHADOW_PASSES = 6
 """Closed roots within closed roots are found one level a pass."""
 FRAME_DEPTH = 12
+KEPT_PLACES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +203,10 @@ class TreeReader:
             except SupervisorError:
                 described = []  # the frame was replaced meanwhile: its iframes stay without their content
             for number, node in zip(unknown, described, strict=False):
+                self._places.pop((frame.frame_id, context, number), None)
                 self._places[frame.frame_id, context, number] = fields.text(node, "frameId")
+            while len(self._places) > KEPT_PLACES:
+                self._places.pop(next(iter(self._places)))
         named = {number: self._places.get((frame.frame_id, context, number), "") for number in numbers}
         return {number: frames[frame_id] for number, frame_id in named.items() if frame_id in frames}
 

@@ -15,10 +15,11 @@ from typing import Any, Literal
 
 from ..core import fields
 from ..core.inputs import Event
+from ..core.quoting import quoted
 from ..core.view import Dialog, Tab
 from ..errors import CallInterrupted, CallTimeout, ProtocolError, SupervisorError, TargetClosed
-from .lines import quoted
 from .port import PagePort
+from .state import refuse_while_dialog_open
 
 LOAD_WAIT_S = 10.0
 UNSURE_WAIT_S = 1.0
@@ -95,7 +96,11 @@ class Watch:
     async def perform(
         self, act: Callable[[], Awaitable[None]], after: Callable[[], Awaitable[Any]] | None = None
     ) -> Effects:
-        """Do something, and give what it started. ``after`` is the round trip that lets it start."""
+        """Do something, and give what it started. ``after`` is the round trip that lets it start.
+
+        Raises DialogOpened where one was open before; one that opens now is an effect.
+        """
+        refuse_while_dialog_open(self.port, "the action")
         view = self.port.snapshot()
         self._known = frozenset(frame.frame_id for frame in view.frames)
         self._tabs = frozenset(tab.tab_id for tab in view.tabs)

@@ -10,9 +10,10 @@ A line that only arranges (an unnamed list item, a paragraph) is joined with wha
       f2e1 textbox "Card number"
 """
 
-import re
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
+from ..core.quoting import quoted
 from .tree import Tree
 
 JOINED_LENGTH = 400
@@ -21,20 +22,6 @@ CELLS = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
 FLOWS = CELLS | {"row", "listitem", "paragraph", "definition", "term", "alert", "status", "figure", "group", "log"}
 SILENT = frozenset({"paragraph", "listitem", "cell", "gridcell"})
 OPTIONS_SHOWN = 8
-_UNSAFE = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]')
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": ""}
-
-
-def quoted(text: str) -> str:
-    """Page text as it may stand in our output: one line, in quotes, nothing that steers terminals or text direction."""
-    if _UNSAFE.search(text) is None:
-        return f'"{text}"'
-    return f'"{_UNSAFE.sub(_escape, text)}"'
-
-
-def _escape(found: re.Match[str]) -> str:
-    character = found.group()
-    return _ESCAPES.get(character, "")
 
 
 @dataclass(slots=True)
@@ -211,7 +198,13 @@ class _Writer:
         ref = f"{tree.refs[i]} " if tree.refs[i] else ""
         name = f" {quoted(tree.names[i])}" if tree.names[i] else ""
         note = f" ({span.note})" if span.note else ""
-        return f"{ref}frame {span.short}{name} {quoted(span.url[:200])}{note}"
+        return f"{ref}frame {span.short}{name} {quoted(self._address(span.url))}{note}"
+
+    def _address(self, url: str) -> str:
+        """A frame's address; without the origin where it is the page's own."""
+        top = urlsplit(self._tree.spans[0].url)
+        origin = f"{top.scheme}://{top.netloc}/"
+        return (url.removeprefix(origin[:-1]) if url.startswith(origin) and top.netloc else url)[:200]
 
 
 def _link(text: str) -> str:

@@ -9,6 +9,7 @@ Source: https://chromedevtools.github.io/devtools-protocol/tot/Runtime/#method-c
 from typing import Any
 
 from ..core import fields
+from ..core.quoting import quoted
 from ..errors import EvaluationFailed
 from .port import PagePort
 from .state import state_of
@@ -38,6 +39,6 @@ async def evaluate_on(port: PagePort, function: str, ref: str, *, timeout: float
     details = fields.mapping(result, "exceptionDetails")
     if details:
         said = fields.text(fields.mapping(details, "exception"), "description") or fields.text(details, "text")
-        raise EvaluationFailed(f"The script threw: {said[:2000]}", "Mend the script; the page was not left.")
+        raise EvaluationFailed(f"The script threw: {quoted(said[:2000])}.", "Mend the script; the page was not left.")
     value = fields.mapping(result, "result")
     return value.get("value", value.get("unserializableValue"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from ..core.view import Frame
-from ..errors import NoPage
+from ..errors import DialogOpened, NoPage
 from .capture_tree import TreeReader
 from .errors import UnknownCursor
 from .lines import Lines
@@ -97,3 +97,17 @@ def top_frame(port: PagePort) -> Frame:
     if not frames:
         raise NoPage("This task has no open page.", "Open one with browser_navigate.")
     return frames[0]
+
+
+def refuse_while_dialog_open(port: PagePort, what: str) -> None:
+    """Raise DialogOpened where a dialog of the selected tab waits for an answer: nothing there reacts until then."""
+    view = port.snapshot()
+    tab = view.selected_tab
+    here = tuple(d for d in view.pending_dialogs if tab is not None and d.tab_id == tab.tab_id)
+    if here:
+        listed = ", ".join(f"{d.id} ({d.type})" for d in here)
+        raise DialogOpened(
+            f"{listed} is open in this tab, so {what} was not done.",
+            "Answer it with browser_dialog first.",
+            dialogs=here,
+        )

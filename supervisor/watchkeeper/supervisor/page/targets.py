@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
+from ..core.quoting import quoted
 from ..core.view import Frame
 from ..errors import SupervisorError
 from ..interruption import dialog_opened
 from .errors import NotInteractable, UnknownRef
-from .lines import quoted
 from .port import PagePort
 from .refs import prefix_of
 from .snapshot import frame_of_ref, read_tree
-from .state import state_of, top_frame
+from .state import refuse_while_dialog_open, state_of, top_frame
 
 FRAME_LEVELS = 12
 LOOKS = 3
@@ -65,6 +65,7 @@ async def locate(
 
     Raises: UnknownRef, NotInteractable, and what ``Supervisor.call`` raises.
     """
+    refuse_while_dialog_open(port, f"the action on {ref}")
     wish = {"enabled": enabled, "editable": editable, "force": force}
     moved = False
     for _ in range(LOOKS):

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.quoting import quoted
 from ..core.view import Frame, View
 from ..errors import CallInterrupted, CallTimeout, EvaluationFailed, InvalidArgument, SupervisorError
-from .lines import quoted
 from .network import network_log
 from .port import PagePort
 from .snapshot import frame_of_ref
-from .state import state_of
+from .state import refuse_while_dialog_open, state_of
 
 LONGEST_S = 300.0
 QUIET_S = 0.5
@@ -61,6 +61,7 @@ async def wait_for(
     if seconds is not None:
         await asyncio.sleep(min(max(seconds, 0.0), LONGEST_S))
         return Waited(True, clock() - began, f"waited {seconds:g} s")
+    refuse_while_dialog_open(port, "the wait")
     if text is not None or gone is not None:
         wanted = text if text is not None else gone or ""
         met = await _text(port, wanted, text is not None, timeout)

@@ -24,7 +24,10 @@ EXPORTS = """
     ownerCorner
     untilText untilElement untilLoaded nextFrame
 """
-GONE = "Cannot find context"
+GONE = ("Cannot find context", "context was destroyed", "navigated or closed")
+"""What the browser says of a document that is not there any more."""
+MAKE_TIMEOUT_S = 10.0
+KEPT_WORLDS = 400
 
 
 def script(key: str) -> str:
@@ -57,7 +60,7 @@ class Worlds:
             try:
                 return await self._run(frame, known[1], function, arguments, by_value, timeout)
             except ProtocolError as error:
-                if GONE not in error.message:
+                if not any(said in error.message for said in GONE):
                     raise
             except _NoWorld:
                 pass  # the number of our context means another one by now: the page moved to a new process
@@ -100,12 +103,15 @@ class Worlds:
             "Page.createIsolatedWorld",
             {"frameId": frame.frame_id, "worldName": WORLD_NAME},
             session_id=frame.session_id,
+            timeout=MAKE_TIMEOUT_S,
         )
         context = fields.integer(made, "executionContextId")
-        await self._port.call(
-            "Runtime.evaluate", {"expression": self._script, "contextId": context}, session_id=frame.session_id
-        )
+        ours = {"expression": self._script, "contextId": context}
+        await self._port.call("Runtime.evaluate", ours, session_id=frame.session_id, timeout=MAKE_TIMEOUT_S)
+        self._contexts.pop(frame.frame_id, None)
         self._contexts[frame.frame_id] = (frame.session_id, context)
+        while len(self._contexts) > KEPT_WORLDS:
+            self._contexts.pop(next(iter(self._contexts)))  # made again when it is looked at
         return context
 
     async def _run(

@@ -14,10 +14,10 @@ from typing import Any
 
 from ...core import fields
 from ...core.inputs import Event
+from ...core.quoting import quoted
 from ...errors import InvalidArgument
 from ..effects import Effects, Watch
 from ..errors import NotInteractable
-from ..lines import quoted
 from ..port import PagePort
 from ..state import state_of
 from ..targets import call

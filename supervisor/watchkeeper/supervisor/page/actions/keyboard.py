@@ -10,10 +10,10 @@ Source: https://chromedevtools.github.io/devtools-protocol/tot/Input/#method-ins
 import asyncio
 from typing import Any
 
+from ...core.quoting import quoted
 from ...errors import InvalidArgument
 from ..effects import Effects, Watch
 from ..keys import MODIFIER_KEYS, SHIFT, Key, key_of, parse
-from ..lines import quoted
 from ..port import PagePort
 from ..state import state_of, top_frame
 from ..targets import Target, call
