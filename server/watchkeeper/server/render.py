@@ -17,13 +17,33 @@ MESSAGE_SHOWN = 1_000
 URL_SHOWN = 200
 NAME_SHOWN = 60
 _CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"  # steer terminals, end lines, are no characters
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # turn the direction of text
+    "\u00ad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"  # show nothing
+    "\U000e0000-\U000e0fff]"  # show nothing and spell words (tags, variation selectors)
 )
 
 
 def visible(text: str) -> str:
-    """Control characters, and those that turn the direction of text, written out."""
+    """Characters that steer instead of show, or show nothing, written out."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def sound(value: Any) -> Any:
+    """A JSON value without halves of characters, which pages may hand out and UTF-8 cannot carry."""
+    if isinstance(value, str):
+        if value.isascii():
+            return value
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+    if isinstance(value, dict):
+        return {sound(key): sound(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [sound(inner) for inner in value]
+    return value
 
 
 def quoted(text: str, cap: int = MESSAGE_SHOWN) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .core import fields
 from .core.methods import BROWSER_PROCESS
+from .core.quoting import quoted
 from .core.routing import Route, Unroutable, route
 from .core.state import BrowserState
 from .errors import (
@@ -80,7 +81,7 @@ def evaluated(result: Mapping[str, Any]) -> Any:
     if details:
         exception = fields.mapping(details, "exception")
         said = fields.text(exception, "description") or str(exception.get("value", fields.text(details, "text")))
-        raise EvaluationFailed(f"The script threw: {said[:2000]}", "Mend the script; the page was not left.")
+        raise EvaluationFailed(f"The script threw: {quoted(said[:2000])}.", "Mend the script; the page was not left.")
     value = fields.mapping(result, "result")
     return value.get("value", value.get("unserializableValue"))
 

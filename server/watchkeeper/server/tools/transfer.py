@@ -59,7 +59,7 @@ def _listed(downloads: "tuple[Download, ...]", said: str) -> ToolResult:
             if one.total and one.state == "in_progress"
             else f"{one.received} bytes"
         )
-        where = f" → {one.path}" if one.path else ""
+        where = f" → {render.quoted(str(one.path))}" if one.path else ""
         lines.append(f"- {one.number} {render.quoted(one.suggested, 120)} {one.state}, {size}{where}")
     facts: list[Json] = [
         {

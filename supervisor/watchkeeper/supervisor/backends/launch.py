@@ -47,8 +47,15 @@ PREDICTABLE = (
     "--disable-renderer-backgrounding",
 )
 
-DISABLED_FEATURES = ("Translate", "MediaRouter", "OptimizationHints", "CalculateNativeWinOcclusion")
-"""Bubbles and prompts (translation, local network), downloads of hints, sleep of covered windows on Windows."""
+DISABLED_FEATURES = (
+    "Translate",
+    "MediaRouter",
+    "OptimizationHints",
+    "CalculateNativeWinOcclusion",
+    "AutofillServerCommunication",
+)
+"""Bubbles and prompts (translation, local network), downloads of hints, sleep of covered windows on Windows, and what
+forms look like, told to the browser's vendor."""
 
 OURS: Mapping[str, str] = {
     "--user-data-dir": "browser.user_data_dir",
