@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..core.quoting import quoted
 from ..core.view import Frame
 from ..errors import CallInterrupted, CallTimeout, InvalidArgument, UnknownFrame
 from ..options import rough_cost
 from . import render
 from .capture_tree import Reading, ReadOptions, RootGone
 from .errors import UnknownRef
-from .lines import lines_of, quoted
+from .lines import lines_of
 from .port import PagePort
 from .refs import parse
 from .render import Rendered
