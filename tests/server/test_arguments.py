@@ -33,6 +33,8 @@ def refused(tool: str, arguments: dict[str, Any]) -> ToolError:
         ("browser_snapshot", {"max_tokens": 1.5}, "'max_tokens' must be a whole number, not 1.5"),
         ("browser_dialog", {"action": "ok"}, "'action' must be one of 'accept', 'dismiss', not \"ok\""),
         ("browser_cdp", {"method": "A.b", "params": "x"}, "'params' must be an object, not \"x\""),
+        ("browser_snapshot", {"task_id": "x" * 65}, "'task_id' must be 1 to 64 characters"),
+        ("browser_snapshot", {"task_id": ""}, "'task_id' must be 1 to 64 characters"),
         ("browser_cdp", {"method": "A.b", "params": [1]}, "'params' must be an object, not [1]"),
     ],
 )

@@ -1,5 +1,7 @@
 """Tasks: whose they are, what backend they have, and when they end."""
 
+from pathlib import Path
+
 import pytest
 from fakes.fake_browser import FakeBrowser
 
@@ -80,6 +82,10 @@ def test_settings_become_an_endpoint() -> None:
 
 def test_without_a_browser_its_tools_are_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("watchkeeper.supervisor.find_browser", lambda: None, raising=False)
-    assert Tasks(settings()).capabilities() == frozenset()
+    tasks = Tasks(settings())
+    assert tasks.capabilities() == frozenset()
+    monkeypatch.setattr("watchkeeper.supervisor.find_browser", lambda: Path("/b"), raising=False)
+    assert tasks.capabilities() == {"cdp", "dialogs"}
+    monkeypatch.setattr("watchkeeper.supervisor.find_browser", lambda: None, raising=False)
     assert Tasks(settings(executable="/somewhere")).capabilities() == {"cdp", "dialogs"}
     assert Tasks(settings(cdp_url="ws://h:1/x")).capabilities() == {"cdp", "dialogs"}

@@ -28,17 +28,6 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 ENV_PREFIX = "WATCHKEEPER_"
 CONFIG_VARIABLE = "WATCHKEEPER_CONFIG"
-SHORTCUTS = {
-    "cdp-url": "browser.cdp_url",
-    "executable": "browser.executable",
-    "headless": "browser.headless",
-    "transport": "server.transport",
-    "host": "server.host",
-    "port": "server.port",
-    "toolsets": "server.toolsets",
-    "log-level": "server.log_level",
-}
-"""Short options of the command line; every setting also has its long one, ``--browser.cdp_url``."""
 
 
 def _listed(value: Any) -> Any:

@@ -48,17 +48,21 @@ class Tasks:
         self.endpoint = endpoint(settings)
         self._registry = registry
         self._clock = clock
+        self._found = False
         self._used: dict[str, float] = {}
         self._busy: dict[str, int] = {}
 
     def capabilities(self) -> frozenset[str]:
-        """What the backend can serve; without IO beyond looking for a browser's file."""
-        from watchkeeper.supervisor import LocalEndpoint, find_browser
+        """What the backend can serve; without IO beyond looking for a browser's file.
 
-        local = isinstance(self.endpoint, LocalEndpoint)
-        if local and self.settings.browser.executable is None and find_browser() is None:
-            return frozenset()
-        return BROWSER_TOOLS
+        Looked for until one is found, because every call asks.
+        """
+        if not self._found:
+            from watchkeeper.supervisor import LocalEndpoint, find_browser
+
+            named = not isinstance(self.endpoint, LocalEndpoint) or self.settings.browser.executable is not None
+            self._found = named or find_browser() is not None
+        return BROWSER_TOOLS if self._found else frozenset()
 
     async def start(self, principal: str, task_id: str, dialog_policy: "DialogPolicy | None" = None) -> "Supervisor":
         """The task's supervisor, started where there is none.

@@ -16,6 +16,8 @@ from typing import Any
 from ..errors import ToolError
 from .spec import Arguments, Json, ToolSpec
 
+TASK_ID_CAP = 64
+"""Checked here and not said in the schemas: nobody wants a longer one, and every tool would pay for it."""
 _TYPES = {
     "string": "a string",
     "number": "a number",
@@ -50,6 +52,9 @@ def _problems(spec: ToolSpec, given: Json) -> Iterator[str]:
     for name, schema in spec.properties.items():
         if name in given:
             yield from _of_value(name, schema, given[name])
+    task_id = given.get("task_id")
+    if isinstance(task_id, str) and not 0 < len(task_id) <= TASK_ID_CAP:
+        yield f"'task_id' must be 1 to {TASK_ID_CAP} characters"
 
 
 def _of_value(name: str, schema: Json, value: Any) -> Iterator[str]:
