@@ -10,7 +10,7 @@ from fakes.misbehaving_http import eventually
 from watchkeeper.context.archive import open_archive
 from watchkeeper.context.core.messages import content_text
 from watchkeeper.context.core.sections import structured
-from watchkeeper.context.core.validity import check
+from watchkeeper.context.core.validity import check, has_thinking, signed_thinking
 from watchkeeper.context.errors import Cancelled, InvalidArgument, InvalidMessages, SummarizerFailed
 from watchkeeper.context.plugins.context_engine.lcm import LcmEngine
 from watchkeeper.context.plugins.context_engine.lcm.condense import LAST_RESORT, Brief, condense
@@ -268,6 +268,49 @@ def test_a_large_message_is_set_aside_with_a_description_and_is_known_again(make
         out = engine.compress([*out, *more], force=True)
         more = []
     assert len(list(archive.store.messages("s"))) == len(messages) + len(turn(31, random.Random(31)))
+
+
+def test_long_arguments_are_set_aside_too_and_stay_json(make, archive):
+    body = json.dumps({"path": "a.txt", "text": "sentence " * 9_000})
+    call = {"id": "w", "type": "function", "function": {"name": "write", "arguments": body}}
+    messages = [
+        *talk(30),
+        {"role": "user", "content": "write it"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    ]
+    out = make(large_tokens=5_000).compress(messages)
+    shown = out[-1]["tool_calls"][0]["function"]["arguments"]
+    assert json.loads(shown)["set_aside"] == archive.handles("s")[len(messages) - 1]
+    assert len(shown) < 1_000
+    assert check(out) == []
+    again = make(large_tokens=5_000).compress(
+        [*out, {"role": "tool", "tool_call_id": "w", "content": "ok"}], force=True
+    )
+    assert check(again) == []
+    assert len(list(archive.store.messages("s"))) == len(messages) + 1
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
+def test_a_thinking_loop_is_cut_only_where_a_provider_takes_it(make, interleaved):
+    messages = [*talk(20), {"role": "user", "content": "think hard"}]
+    for n in range(60):
+        thought = {"type": "thinking", "thinking": f"step {n}", "signature": f"sig{n}"}
+        content = (
+            [thought, {"type": "text", "text": f"Step {n}"}] if n % 10 == 0 and (interleaved or n == 0) else f"Step {n}"
+        )
+        function = {"name": "read", "arguments": "{}"}
+        call = {"id": f"t{n}", "type": "function", "function": function}
+        messages += [
+            {"role": "assistant", "content": content, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"t{n}", "content": f"result {n} " * 90},
+        ]
+    out = make().compress(messages)
+    had, has = signed_thinking(messages), signed_thinking(out)
+    assert has == had[len(had) - len(has) :]
+    tail = out[[str(m["content"]).startswith("[CONTEXT") for m in out].index(True) + 1 :]
+    assert has_thinking(tail[0]) or not has
+    assert bool(has) is interleaved
+    assert check(out) == []
 
 
 def test_the_last_request_stays_word_for_word_when_the_work_on_it_is_long(make):

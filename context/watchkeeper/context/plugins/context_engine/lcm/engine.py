@@ -21,6 +21,7 @@ from typing import Any
 from watchkeeper.context.archive import Archive, ArchiveTools, default_location, open_archive
 from watchkeeper.context.core.messages import INSTRUCTION_ROLES, check_messages, content_text
 from watchkeeper.context.core.repair import repair
+from watchkeeper.context.core.validity import has_thinking
 from watchkeeper.context.engine import ContextEngine, Progress, Usage
 from watchkeeper.context.errors import Cancelled, InvalidArgument
 from watchkeeper.context.redact import redact
@@ -32,7 +33,7 @@ from .condense import Brief, Condensed, condense, cut_to
 from .dag import Item, fresh_start, leaves, to_condense
 from .follow import Follower, Message, Placed
 from .settings import LcmSettings
-from .show import aside_id, aside_message, summary_message
+from .show import aside_id, aside_message, summary_message, worth_setting_aside
 
 _log = logging.getLogger(__name__)
 
@@ -81,7 +82,7 @@ class LcmEngine(ContextEngine):
         self._background: threading.Thread | None = None
         self._stop = threading.Event()
         self._ready = False
-        self._sizes: dict[tuple[str, int], int] = {}
+        self._items: dict[tuple[str, int], Item] = {}
         self.last_failure = ""
         self.last_repairs: tuple[str, ...] = ()
         self.update_model(model, context_length)
@@ -135,7 +136,7 @@ class LcmEngine(ContextEngine):
             self._session = session_id
             self._follower = None
             self._ready = False
-            self._sizes.clear()
+            self._items.clear()
 
     def on_session_end(self, session_id: str, messages: Sequence[Message]) -> None:
         """Record the rest and let the background finish or stop."""
@@ -156,7 +157,7 @@ class LcmEngine(ContextEngine):
             if self._follower is not None:
                 self._follower.restart()
             self._ready = False
-            self._sizes.clear()
+            self._items.clear()
 
     def on_turn_complete(self, messages: Sequence[Message], usage: Usage | None = None, **kwargs: Any) -> None:
         """Record the turn; above the soft threshold begin to condense in the background."""
@@ -183,7 +184,9 @@ class LcmEngine(ContextEngine):
 
     def has_content_to_compress(self, messages: Sequence[Message]) -> bool:
         """Whether there is anything outside the fresh tail."""
-        items = [Item(n, str(m.get("role")), message_tokens(m, estimate)) for n, m in enumerate(messages)]
+        items = [
+            Item(n, str(m.get("role")), message_tokens(m, estimate), has_thinking(m)) for n, m in enumerate(messages)
+        ]
         talk = [item for item in items if item.role not in INSTRUCTION_ROLES]
         start = fresh_start(talk, self._fresh())
         return start > 0 and sum(item.tokens for item in talk if item.position < start) >= _LEAST_LEAF
@@ -272,8 +275,7 @@ class LcmEngine(ContextEngine):
 
     def _aside(self, name: str, item: Placed, limit: int) -> Message:
         tokens = message_tokens(item.message, estimate)
-        text = content_text(item.message.get("content"))
-        if tokens <= limit or len(text) < 2_000 or item.position is None:
+        if tokens <= limit or item.position is None or not worth_setting_aside(item.message):
             return item.message
         for stored in self.archive.store.messages(name, item.position, item.position):
             return aside_message(stored, tokens)
@@ -409,10 +411,12 @@ class LcmEngine(ContextEngine):
 
     def _item(self, name: str, stored: Stored) -> Item:
         key = (name, stored.position)
-        tokens = self._sizes.get(key)
-        if tokens is None:
-            tokens = self._sizes[key] = message_tokens(stored.message(), estimate)
-        return Item(stored.position, stored.role, tokens)
+        item = self._items.get(key)
+        if item is None:
+            message = stored.message()
+            item = Item(stored.position, stored.role, message_tokens(message, estimate), has_thinking(message))
+            self._items[key] = item
+        return item
 
     def _total(self, placed: list[Placed]) -> int:
         return total_tokens([item.message for item in placed], estimate)

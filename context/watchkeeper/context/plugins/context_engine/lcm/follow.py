@@ -10,6 +10,8 @@ Rules:
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +23,7 @@ from watchkeeper.context.store import Node
 from .show import aside_id, aside_message, latest_in, looks_like_summary, node_ids, summary_message
 
 Message = dict[str, Any]
+_TOKENS = re.compile(r", [\d,]+ tokens\. lcm_expand")
 
 
 @dataclass(frozen=True)
@@ -136,8 +139,5 @@ class Follower:
 
 def _same_stub(message: Message, stub: Message) -> bool:
     """Equal but for the number of tokens, which depends on the tokenizer of the day."""
-    ours, theirs = str(stub["content"]), str(message["content"])
-    return ours.partition("\n")[2] == theirs.partition("\n")[2] and {**stub, "content": ""} == {
-        **message,
-        "content": "",
-    }
+    ours, theirs = (_TOKENS.sub("", json.dumps(m, sort_keys=True), count=1) for m in (stub, message))
+    return ours == theirs

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from watchkeeper.context.core.messages import content_text
+from watchkeeper.context.core.messages import call_arguments, calls_of, content_text
 from watchkeeper.context.store import Node, Stored
 
 PREFIX = "[CONTEXT COMPACTION] Earlier turns were compacted"
@@ -53,24 +53,52 @@ def latest_in(message: dict[str, Any]) -> str:
     return str(message["content"]).partition(f"\n\n{_LATEST}\n")[2]
 
 
+def worth_setting_aside(message: Mapping[str, Any]) -> bool:
+    """Whether a description would be much shorter than the message's text and arguments."""
+    return sum(map(len, (content_text(message.get("content")), *map(call_arguments, calls_of(message))))) > 4 * _SHOWN
+
+
 def aside_message(stored: Stored, tokens: int, call: str = "lcm") -> dict[str, Any]:
-    """A message with its text replaced by a description of it; calls and everything else stay."""
+    """A message with its text replaced by a description of it, and long arguments by their beginning.
+
+    Thinking and media stay: a provider wants the one back unmodified, and the other is not text.
+    """
     original = stored.message()
-    text = content_text(original.get("content"))
+    content = original.get("content")
+    text = content_text(content)
     handle = f"m{stored.id}"
+    what = _kind(text) if text else f"the arguments of {len(calls_of(original))} calls"
     stub = (
-        f"[Set aside as {handle}: {_kind(text)}, {tokens:,} tokens. "
-        f'{call}_expand {{"id": "{handle}"}} gives it word for word, {call}_grep searches it.]\n'
-        f"{text[:_SHOWN]}\n[…]\n{text[-_SHOWN // 3 :]}"
+        f"[Set aside as {handle}: {what}, {tokens:,} tokens. "
+        f'{call}_expand {{"id": "{handle}"}} gives it word for word, {call}_grep searches it.]'
     )
-    return {**original, "content": stub}
+    if text:
+        stub += f"\n{text[:_SHOWN]}" + (f"\n[…]\n{text[-_SHOWN // 3 :]}" if len(text) > 2 * _SHOWN else "")
+    out = {**original, "content": stub}
+    if isinstance(content, list):
+        kept = [p for p in content if isinstance(p, Mapping) and p.get("type", "text") != "text"]
+        out["content"] = [*kept, {"type": "text", "text": stub}]
+    if calls := calls_of(original):
+        out["tool_calls"] = [_shortened(c, handle) for c in calls]
+    return out
 
 
-def aside_id(message: dict[str, Any]) -> int:
+def aside_id(message: Mapping[str, Any]) -> int:
     """The id of the message that a set-aside one stands for; 0 if it is none."""
     content = message.get("content")
-    match = _ASIDE.match(content) if isinstance(content, str) else None
+    texts = content if isinstance(content, list) else [content]
+    last = texts[-1] if texts else ""
+    text = last.get("text") if isinstance(last, Mapping) else last
+    match = _ASIDE.match(text) if isinstance(text, str) else None
     return int(match[1]) if match else 0
+
+
+def _shortened(call: Mapping[str, Any], handle: str) -> Mapping[str, Any]:
+    arguments = call_arguments(call)
+    if len(arguments) <= _SHOWN or not isinstance(call.get("function"), Mapping):
+        return call
+    short = json.dumps({"set_aside": handle, "begins": arguments[:_SHOWN]}, ensure_ascii=False)
+    return {**call, "function": {**call["function"], "arguments": short}}
 
 
 def _node(node: Node) -> str:
