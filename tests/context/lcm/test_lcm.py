@@ -446,6 +446,19 @@ def test_a_setting_that_cannot_be_used_is_refused_by_name(settings):
         LcmEngine(1_000, settings)
 
 
+def test_old_conversations_are_deleted_by_setting_and_the_one_that_begins_never(make, archive, monkeypatch):
+    now = [1_000_000_000.0]
+    monkeypatch.setattr(archive, "_clock", lambda: now[0])
+    for name in ("old", "s"):
+        archive.record(name, talk(2))
+    now[0] += 100 * 86_400
+    archive.record("new", talk(2))
+    make(session="s", keep_days=30)
+    assert {s.name for s in archive.sessions()} == {"s", "new"}
+    make(session="new", keep_megabytes=0.001)
+    assert {s.name for s in archive.sessions()} == {"new"}
+
+
 def test_a_reset_begins_another_conversation_and_keeps_the_old_one_searchable(make, archive):
     engine = make()
     engine.compress(talk(40))

@@ -1,11 +1,14 @@
 """A damaged file costs what is damaged; a large one costs its largest message."""
 
+import io
 import json
 import tracemalloc
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from watchkeeper.context.transcripts import TranscriptError, load_transcript, read_transcript
+from watchkeeper.context.transcripts import TranscriptError, load_transcript, read_transcript, reading
 from watchkeeper.context.transcripts.reading import lines
 
 
@@ -47,16 +50,43 @@ def test_a_line_beyond_the_cap_is_named_and_passed_over(tmp_path):
     assert "longer than 100 bytes" in str(problems[0])
 
 
-@pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@given(st.lists(_values, max_size=5), st.dictionaries(st.text(min_size=1), _values, max_size=3), st.integers(1, 40))
+def test_streaming_a_document_gives_what_reading_it_whole_gives(elements, around, chunk):
+    around.pop("messages", None)
+    document = json.dumps({**around, "messages": elements}, ensure_ascii=chunk % 2 == 0, indent=chunk % 3 or None)
+    raw = document.encode("utf-8", "surrogatepass") if chunk % 2 == 0 else document.encode("utf-8", "replace")
+    wanted = json.loads(raw)
+    problems, found, keys = [], [], {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "_CHUNK", chunk)
+        for _, key, value in reading.document(io.BytesIO(raw), problems.append):
+            if key is None:
+                found.append(value)
+            else:
+                keys[key] = value
+    assert (problems, found) == ([], wanted.pop("messages"))
+    assert keys == wanted
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.json", "session.jsonl"])
 def test_a_file_of_a_hundred_megabytes_is_streamed_in_bounded_memory(tmp_path, name):
     path = tmp_path / name
     body = "line of a tool result\\n" * 4500
     with path.open("w") as stream:
-        stream.write("" if name == "x.jsonl" else '{"model": "m", "messages": [\n')
+        stream.write('{"model": "m", "messages": [\n' if name == "x.json" else "")
         for at in range(1000):
-            comma = "" if name == "x.jsonl" or at == 999 else ","
-            stream.write(f'{{"role": "user", "content": "{at} {body}"}}{comma}\n')
-        stream.write("" if name == "x.jsonl" else "]}")
+            message = f'{{"role": "user", "content": "{at} {body}"}}'
+            if name == "session.jsonl":
+                parent = f'"u{at - 1}"' if at else "null"
+                message = f'{{"type": "user", "uuid": "u{at}", "parentUuid": {parent}, "message": {message}}}'
+            stream.write(message + ("," if name == "x.json" and at < 999 else "") + "\n")
+        stream.write("]}" if name == "x.json" else "")
     assert path.stat().st_size > 100_000_000
     problems = []
     tracemalloc.start()

@@ -15,7 +15,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -305,14 +305,18 @@ class Archive:
         """Delete a conversation; returns how many messages went."""
         return self.store.forget([session])
 
-    def retain(self, *, days: float | None = None, megabytes: float | None = None) -> list[str]:
+    def retain(
+        self, *, days: float | None = None, megabytes: float | None = None, but: Collection[str] = ()
+    ) -> list[str]:
         """Delete conversations that were last added to more than `days` ago, and then the oldest until all fit.
+
+        Those named in `but` stay, whatever their age and size.
 
         Returns:
             The names of those deleted.
         """
         gone: list[str] = []
-        sessions = self.store.sessions()
+        sessions = [s for s in self.store.sessions() if s.name not in but]
         if days is not None:
             limit = self._clock() - days * 86_400
             gone += [s.name for s in sessions if s.last_at < limit]

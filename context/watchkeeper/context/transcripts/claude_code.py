@@ -26,6 +26,7 @@ from .model import ORIGIN, Problem, TranscriptError
 
 PREFIX = "claude-code:"
 _SPACE = UUID("6f8a1c52-4c1e-4f0a-9d57-2f0a3f6f3c1b")
+_MOST_AFTER = 256  # messages that are held because the answer before them may not be complete
 _LINE_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress", "summary", "file-history-snapshot"})
 
 
@@ -174,6 +175,8 @@ def to_messages(
             answer.append((number, message))
         else:
             after.extend(_convert(message, [number], keep_origin))
+            if not answer or len(after) > _MOST_AFTER:
+                yield from flush()
     yield from flush()
 
 

@@ -134,9 +134,17 @@ class LcmEngine(ContextEngine):
                     self._session = self._follower.session = self._follower.name = session_id
                 return
             self._session = session_id
+            self._retain()
             self._follower = None
             self._ready = False
             self._items.clear()
+
+    def _retain(self) -> None:
+        days, megabytes = self.settings.keep_days or None, self.settings.keep_megabytes or None
+        if days is not None or megabytes is not None:
+            ours = [s.name for s in self.archive.sessions() if s.name.partition(" #")[0] == self._session]
+            for name in self.archive.retain(days=days, megabytes=megabytes, but=ours):
+                _log.info("lcm: deleted the conversation %s, as keep_days and keep_megabytes say", redact(name))
 
     def on_session_end(self, session_id: str, messages: Sequence[Message]) -> None:
         """Record the rest and let the background finish or stop."""

@@ -24,6 +24,8 @@ class LcmSettings:
         fresh_tokens: the newest messages that stay raw; 0 for an eighth of the context length, at most 24,000.
         large_tokens: a message above it is set aside and described.
         background: whether anything is prepared in the background.
+        keep_days: conversations last added to longer ago are deleted when one begins; 0 keeps them for ever.
+        keep_megabytes: then the oldest are, until all fit; 0 for no limit.
     """
 
     path: str = ""
@@ -36,6 +38,8 @@ class LcmSettings:
     fresh_tokens: int = 0
     large_tokens: int = 25_000
     background: bool = True
+    keep_days: float = 0.0
+    keep_megabytes: float = 0.0
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> LcmSettings:
@@ -60,7 +64,7 @@ class LcmSettings:
         for name, least, most in (
             ("soft", 0.05, 1.0), ("hard", 0.05, 0.95), ("goal", 0.1, 0.95), ("leaf_tokens", 1_000, 1_000_000),
             ("node_tokens", 150, 50_000), ("fanout", 2, 32), ("fresh_tokens", 0, 1_000_000),
-            ("large_tokens", 500, 1_000_000),
+            ("large_tokens", 500, 1_000_000), ("keep_days", 0, 100_000), ("keep_megabytes", 0, 10_000_000),
         ):  # fmt: skip
             value = getattr(settings, name)
             if not least <= value <= most:
