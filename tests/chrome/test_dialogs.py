@@ -5,6 +5,7 @@ import contextlib
 from typing import Any
 
 import pytest
+from fakes.pages import ASKS_BEFORE_LEAVING, gesture
 from fakes.site import Site
 from fakes.waits import Start, frames, pending, quiet
 
@@ -298,16 +299,6 @@ async def test_the_answer_of_another_client_is_told_as_remote(start: Start, site
     assert await supervisor.evaluate("got") is (way == "never")
 
 
-GESTURE = """<button style='position:fixed;inset:0;width:100%'>b</button>
-  <script>onbeforeunload = e => e.preventDefault()</script>"""
-
-
-async def gesture(supervisor: Supervisor) -> None:
-    for kind in ("mousePressed", "mouseReleased"):
-        where = {"type": kind, "x": 50, "y": 50, "button": "left", "clickCount": 1}
-        await supervisor.call("Input.dispatchMouseEvent", where)
-
-
 @pytest.mark.parametrize("way", ["debugger", "never"])
 @pytest.mark.parametrize(("action", "where"), [("accept", "/next"), ("dismiss", "/")])
 async def test_a_page_that_asks_to_stay_is_answered_like_any_dialog(
@@ -315,7 +306,7 @@ async def test_a_page_that_asks_to_stay_is_answered_like_any_dialog(
 ) -> None:
     supervisor = await start(way)
     site.page("/next", "next")
-    await supervisor.navigate(site.page("/", GESTURE))
+    await supervisor.navigate(site.page("/", ASKS_BEFORE_LEAVING))
     await gesture(supervisor)
     done = await supervisor.navigate(site.url("/next"))
     assert (done.outcome, done.dialogs[0].type) == ("waiting_for_dialog", "beforeunload")
@@ -329,7 +320,7 @@ async def test_a_page_that_asks_to_stay_is_answered_like_any_dialog(
 async def test_policies_hold_for_leaving_a_page_too(start: Start, site: Site, policy: Any, outcome: str) -> None:
     supervisor = await start("auto", policy)
     site.page("/next", "next")
-    await supervisor.navigate(site.page("/", GESTURE))
+    await supervisor.navigate(site.page("/", ASKS_BEFORE_LEAVING))
     await gesture(supervisor)
     done = await supervisor.navigate(site.url("/next"))
     assert done.outcome == outcome
