@@ -132,7 +132,7 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - the boundary: nothing a tool raises reaches the client unsaid
             return self._failed(spec, told(error) or _unforeseen(spec, error), principal, task_id)
         text, structured = self._with_dialogs(spec, result.text, result.structured, principal, task_id)
-        return Reply(render.visible(text), render.sound(structured), images=result.images)
+        return self._shown(text, structured, images=result.images)
 
     async def _limited(self, spec: ToolSpec, given: Arguments, principal: str, progress: Progress) -> ToolResult:
         call = Call(self.settings, self.tasks, self.conversations, principal, progress)
@@ -160,7 +160,12 @@ class Dispatcher:
         structured = {"error": {"code": error.code, "message": error.message, "hint": error.hint, **error.more}}
         text = render.error(error.code, error.message, error.hint)
         text, structured = self._with_dialogs(spec, text, structured, principal, task_id)
-        return Reply(render.visible(text), render.sound(structured), is_error=True)
+        return self._shown(text, structured, is_error=True)
+
+    def _shown(self, text: str, structured: Json, **more: Any) -> Reply:
+        """Nothing leaves otherwise: no secret, no half of a character, nothing that steers."""
+        masked = self.tasks.secrets.masked
+        return Reply(render.visible(masked(text)), render.sound(masked(structured)), **more)
 
     def _with_dialogs(
         self, spec: ToolSpec, text: str, structured: Json, principal: str, task_id: str

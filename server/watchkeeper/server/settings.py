@@ -49,6 +49,13 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
+class Secret(Section):
+    """A value that may be typed by name; ``hosts`` as in ``browser.allowed_hosts``."""
+
+    value: SecretStr = Field(min_length=6)
+    hosts: Texts = Field(min_length=1)
+
+
 class BrowserSettings(Section):
     backend: Backend = _setting(
         "auto",
@@ -85,6 +92,12 @@ class BrowserSettings(Section):
         "when not set, yes where the server listens on loopback only.",
     )
     call_timeout_s: float = _setting(30, "Time limit of a call that names none.", ge=1, le=300)
+    secrets: dict[str, Secret] = _setting(
+        {},
+        "Values that are typed by name (secret:NAME) and never shown: `NAME: {value: …, hosts: example.com}`, "
+        "of at least 6 characters, each bound to the hosts whose frames may get it.",
+        secret=True,
+    )
     idle_timeout_s: float = _setting(
         1800, "A task that is not used for so long ends, and its browser with it; 0: never.", ge=0, le=604_800
     )

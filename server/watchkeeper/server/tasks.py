@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
+from .declared_secrets import DeclaredSecrets
 from .errors import ToolError
 from .files import refusal
 from .settings import Settings
@@ -46,6 +47,7 @@ class Tasks:
     ) -> None:
         self.settings = settings
         self.endpoint = endpoint(settings)
+        self.secrets = DeclaredSecrets(settings)
         self._registry = registry
         self._clock = clock
         self._found = False

@@ -31,6 +31,9 @@ def _done(done: "Done") -> ToolResult:
 def _handler(act: Act) -> Callable[[Call, Arguments], Awaitable[ToolResult]]:
     async def handle(call: Call, arguments: Arguments) -> ToolResult:
         supervisor = call.tasks.require(call.principal, arguments.get("task_id", DEFAULT_TASK))
+        if "text" in arguments:  # what is typed may be the name of a secret
+            text = await call.tasks.secrets.typed(arguments["text"], supervisor, arguments["ref"])
+            arguments = {**arguments, "text": text}
         return _done(await act(supervisor, arguments))
 
     return handle
@@ -155,7 +158,7 @@ TOOLS = (
     _action(
         "browser_type",
         "Type",
-        "Fill a field (replacing its content), also dates, ranges and rich text.",
+        "Fill a field (replacing its content), also dates, ranges and rich text. secret:NAME types a declared secret.",
         {
             "ref": REF,
             "text": {"type": "string"},
