@@ -18,6 +18,8 @@ from .model import Problem
 
 MAX_ITEM = 64 * 2**20
 _CHUNK = 256 * 1024
+_DELIMITERS = tuple(" \t\r\n,]}:")
+_NUMBER = 64
 _BOM = "\ufeff"
 
 Report = Callable[[Problem], None]
@@ -160,8 +162,8 @@ class _Window:
                         where, "the file ends too early" if unfinished else f"not JSON ({error.msg})"
                     ) from None
             else:
-                # A number at the very edge may go on in the next chunk.
-                if end < len(self._text) or self._ended:
+                # A number at the edge may go on in the next chunk: `0` and then `.5`.
+                if self._ended or self._text[end : end + 1] in _DELIMITERS or len(self._text) - end > _NUMBER:
                     self._at = end
                     return line, value
             held = len(self._text) - self._at
