@@ -88,12 +88,28 @@ def refused(state: BrowserState, dialog_id: str, code: int, message: str, now: f
     if session is None:
         return replace(state, dialogs=dialogs.undelivered(state.dialogs, dialog_id)), NOTHING
     freed = freeing.after_refusal(session.session_id, dialog_id, _address(state, dialog.page_id), message)
-    return replace(state, dialogs=dialogs.unanswerable(state.dialogs, dialog_id)), freed
+    restores = any(isinstance(c, Send) and isinstance(c.tag, FreeTab) and c.tag.restore for c in freed)
+    return replace(state, dialogs=dialogs.unanswerable(state.dialogs, dialog_id, "asked" if restores else "")), freed
 
 
-def not_freed(state: BrowserState, tag: FreeTab) -> Step:
-    """A tab could not be freed: its dialog is still open, and another try must be possible."""
+def tab_freed(state: BrowserState, tag: FreeTab, now: float) -> Step:
+    """The navigation that frees a tab is done. What is sent from here on finds the page at its own address."""
+    return _after_freeing(state, tag, now), freeing.restored(tag)
+
+
+def not_freed(state: BrowserState, tag: FreeTab, now: float) -> Step:
+    """A tab could not be freed: where its dialog is open still, another try must be possible."""
+    state = _after_freeing(state, tag, now)
     return replace(state, dialogs=dialogs.undelivered(state.dialogs, tag.dialog_id)), NOTHING
+
+
+def _after_freeing(state: BrowserState, tag: FreeTab, now: float) -> BrowserState:
+    dialog = _pending(state, tag.dialog_id)
+    if dialog is None:
+        return state
+    if dialog.restoring == "closed":
+        return replace(state, dialogs=dialogs.closed(state.dialogs, dialog.dialog_id, False, None, now))
+    return replace(state, dialogs=dialogs.restoring(state.dialogs, dialog.dialog_id, ""))
 
 
 def closed(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
@@ -103,6 +119,8 @@ def closed(state: BrowserState, session: Session, params: Mapping[str, Any], now
     closing = next((d for d in open_here if d.frame_id == frame_id), next(iter(open_here), None))
     if closing is None:
         return state, NOTHING
+    if closing.restoring:
+        return replace(state, dialogs=dialogs.restoring(state.dialogs, closing.dialog_id, "closed")), NOTHING
     accept, text = fields.flag(params, "result"), fields.text(params, "userInput")
     by_navigation = not accept and _navigating_since(state, closing) >= closing.opened_at
     displaced = any(d.opened_at > closing.opened_at for d in open_here)

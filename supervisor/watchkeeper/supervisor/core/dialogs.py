@@ -56,6 +56,8 @@ class Dialog:
     response: Response | None = None
     written: bool = False
     """The debugger bridge has written the answer into the page, which has yet to go on."""
+    restoring: Literal["", "asked", "closed"] = ""
+    """The tab was freed by way of another address: it is over only when the address is being put back."""
     unanswerable: bool = False
     """The browser takes no answer for it any more; its tab was freed, by which it returns its default."""
     closed_at: float | None = None
@@ -120,8 +122,12 @@ def written(dialogs: Dialogs, dialog_id: str) -> Dialogs:
     return _change(dialogs, dialog_id, lambda d: replace(d, written=True))
 
 
-def unanswerable(dialogs: Dialogs, dialog_id: str) -> Dialogs:
-    return _change(dialogs, dialog_id, lambda d: replace(d, unanswerable=True))
+def unanswerable(dialogs: Dialogs, dialog_id: str, restoring: Literal["", "asked"]) -> Dialogs:
+    return _change(dialogs, dialog_id, lambda d: replace(d, unanswerable=True, restoring=restoring))
+
+
+def restoring(dialogs: Dialogs, dialog_id: str, stage: Literal["", "closed"]) -> Dialogs:
+    return _change(dialogs, dialog_id, lambda d: replace(d, restoring=stage))
 
 
 def closed(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from . import bridge_flow, console, dialog_flow, dialogs, fields, frames, freeing, held, sessions, targets
+from . import bridge_flow, console, dialog_flow, dialogs, fields, frames, held, sessions, targets
 from .commands import (
     CrashInterrupts,
     DeliverAnswer,
@@ -294,7 +294,7 @@ def _replied(state: BrowserState, reply: Replied, now: float) -> Step:
         case DeliverAnswer(dialog_id):
             return dialog_flow.delivered(state, dialog_id, now)
         case FreeTab():
-            return state, freeing.restored(reply.tag)
+            return dialog_flow.tab_freed(state, reply.tag, now)
         case ReadQuestion(session_id, handle, frame_id):
             return bridge_flow.question_read(state, session_id, handle, frame_id, reply.result, now)
         case ReadSandbox():
@@ -308,7 +308,7 @@ def _failed(state: BrowserState, failure: Failed, now: float) -> Step:
         case DeliverAnswer(dialog_id):
             return dialog_flow.refused(state, dialog_id, failure.code, failure.message, now)
         case FreeTab():
-            return dialog_flow.not_freed(state, failure.tag)
+            return dialog_flow.not_freed(state, failure.tag, now)
         case SeedFrames():
             return state, _NOTHING
         case ReadQuestion(session_id):
