@@ -26,6 +26,7 @@ SHADOW_PASSES = 6
 """Closed roots within closed roots are found one level a pass."""
 FRAME_DEPTH = 12
 KEPT_PLACES = 2_000
+KEPT_ROOTS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,40 @@ class TreeReader:
         self._worlds = worlds
         self._ledger = ledger
         self._closed = ClosedRoots(port, worlds)
+        self._rendered: dict[str, frozenset[str]] = {}
+        """Frame that was read -> the frames with scripts of their own that were rendered in it then."""
         self._places: dict[tuple[str, int, int], str] = {}
         """(Frame id, its context, number of an iframe) -> id of the frame in it."""
 
     async def read(self, root: Frame, frames: Sequence[Frame], options: ReadOptions) -> Reading:
         """Read ``root`` and all frames rendered in it. Raises RootGone, and what reading ``root`` itself raises."""
         by_id = {frame.frame_id: frame for frame in frames}
-        parts = {root.frame_id: await self._part(root, options, root == frames[0])}
+        early = self._early(root, frames) if options.root is None else {}
+        try:
+            return await self._read(root, frames[0], by_id, options, early)
+        finally:
+            for task in early.values():
+                task.cancel()
+            await asyncio.gather(*early.values(), return_exceptions=True)
+
+    def _early(self, root: Frame, frames: Sequence[Frame]) -> dict[str, asyncio.Task[FrameTreePart | str]]:
+        """What was rendered in this frame last time is read beside it, before we know that it still is."""
+        before = self._rendered.get(root.frame_id, frozenset())
+        return {
+            frame.frame_id: asyncio.create_task(self._quiet_part(frame, ReadOptions()))
+            for frame in frames
+            if frame.frame_id in before
+        }
+
+    async def _read(
+        self,
+        root: Frame,
+        top: Frame,
+        by_id: Mapping[str, Frame],
+        options: ReadOptions,
+        early: dict[str, asyncio.Task[FrameTreePart | str]],
+    ) -> Reading:
+        parts = {root.frame_id: await self._part(root, options, root == top)}
         notes: dict[str, str] = {}
         places: dict[tuple[str, int], Frame] = {}
         level = [root]
@@ -82,13 +110,20 @@ class TreeReader:
                 ]
             if not inner:
                 break
-            read = await asyncio.gather(*(self._quiet_part(child, replace(options, root=None)) for child in inner))
+            read = await asyncio.gather(
+                *(early.get(child.frame_id) or self._quiet_part(child, replace(options, root=None)) for child in inner)
+            )
             for child, got in zip(inner, read, strict=True):
                 if isinstance(got, FrameTreePart):
                     parts[child.frame_id] = got
                 else:
                     notes[child.frame_id] = got
             level = [child for child in inner if child.frame_id in parts]
+        if options.root is None:
+            self._rendered.pop(root.frame_id, None)
+            self._rendered[root.frame_id] = frozenset(parts.keys() - {root.frame_id})
+            while len(self._rendered) > KEPT_ROOTS:
+                self._rendered.pop(next(iter(self._rendered)))
         return Reading(parts, notes, places)
 
     async def host(self, frame: Frame, frames: Sequence[Frame]) -> tuple[Frame, int | None]:

@@ -17,7 +17,17 @@ from ..errors import EvaluationFailed, ProtocolError
 from .port import PagePort
 
 WORLD_NAME = "watchkeeper-page"
-SCRIPTS = ("world.js", "roles.js", "names.js", "states.js", "tree.js", "actions.js", "waits.js")
+SCRIPTS = (
+    "world.js",
+    "roles.js",
+    "names.js",
+    "states.js",
+    "columns.js",
+    "tree.js",
+    "pointing.js",
+    "actions.js",
+    "waits.js",
+)
 EXPORTS = """
     snapshot takeCandidates adoptClosedRoot elementsOf isReadable countSlots describeNumber locate ownerPoint
     prepareFill prepareType fieldState choose checkedState scrollBy isDraggable dragAndDrop clickLanded boxOf

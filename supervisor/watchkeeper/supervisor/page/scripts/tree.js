@@ -25,41 +25,6 @@ const VISIBLE = { visibilityProperty: true };
 const MAX_NESTING = 1000;
 const MAX_NODES = 400000;
 
-let depths, roleIndexes, numbers, names, values, states, descriptions, frames, links;
-let roleNames, roleIndexByName;
-let pendingText, focused, owned, ownedElements, tableRole, modals, isModal, isCut, inlined, nesting, wantLinks;
-let nodesLeft, unread;
-
-function emit(depth, role, number, name) {
-  let index = roleIndexByName.get(role);
-  if (index === undefined) {
-    index = roleNames.push(role) - 1;
-    roleIndexByName.set(role, index);
-  }
-  nodesLeft--;
-  depths.push(depth);
-  roleIndexes.push(index);
-  numbers.push(number);
-  return names.push(name) - 1;
-}
-
-/** Forget the nodes from `index` on. */
-function retract(index) {
-  depths.length = roleIndexes.length = numbers.length = names.length = index;
-  for (const sparse of [values, states, descriptions, frames, links]) {
-    while (sparse.length && sparse[sparse.length - 2] >= index) sparse.length -= 2;
-  }
-  while (modals.length && modals[modals.length - 1] >= index) modals.pop();
-  while (inlined.length && inlined[inlined.length - 1] >= index) inlined.pop();
-}
-
-function flushText(depth) {
-  if (pendingText === "") return;
-  const text = collapse(pendingText);
-  pendingText = "";
-  if (text !== "") emit(depth, "", 0, text);
-}
-
 function visitChildren(element, depth, muted, pointer, visible) {
   if (nesting >= MAX_NESTING || nodesLeft <= 0) {
     isCut = true;
@@ -234,35 +199,6 @@ function visitActing(element, role, tag, depth, muted, pointer, certain) {
   }
 }
 
-function onlyText(index) {
-  for (let i = index; i < names.length; i++) if (roleNames[roleIndexes[i]] !== "") return false;
-  return true;
-}
-
-/** Is everything from `index` on one element that can be acted on itself? */
-function isOneActor(index, depth) {
-  if (numbers[index] === 0) return false;
-  for (let i = index + 1; i < depths.length; i++) if (depths[i] <= depth) return false;
-  return true;
-}
-
-/** Take one node out; its children move up. */
-function remove(index, depth) {
-  depths.splice(index, 1);
-  roleIndexes.splice(index, 1);
-  numbers.splice(index, 1);
-  names.splice(index, 1);
-  for (let i = index; i < depths.length; i++) if (depths[i] > depth) depths[i]--;
-  for (const sparse of [values, states, descriptions, frames, links]) {
-    for (let i = sparse.length - 2; i >= 0 && sparse[i] >= index; i -= 2) {
-      if (sparse[i] === index) sparse.splice(i, 2);
-      else sparse[i]--;
-    }
-  }
-  modals = modals.map((at) => (at > index ? at - 1 : at));
-  inlined = inlined.map((at) => (at > index ? at - 1 : at));
-}
-
 /** A label's text is the name of its control, so it is not said twice. Where the control is not rendered, it acts. */
 function visitLabel(element, depth, muted, pointer) {
   const control = element.control;
@@ -412,20 +348,6 @@ function addStates(index, element, role, tag) {
   }
 }
 
-function addState(index, state) {
-  if (states.length && states[states.length - 2] === index) states[states.length - 1] += state;
-  else states.push(index, state);
-}
-
-function dropState(index, state) {
-  for (let i = states.length - 2; i >= 0 && states[i] >= index; i -= 2) {
-    if (states[i] === index) {
-      states[i + 1] = states[i + 1].replace(state, "");
-      if (states[i + 1] === "") states.splice(i, 2);
-    }
-  }
-}
-
 /** Something to know an unnamed element by. */
 function addHint(index, element) {
   const src = element.querySelector?.("img[src]")?.getAttribute("src") ?? element.getAttribute("src");
@@ -453,36 +375,6 @@ function readOwners(root) {
     list.forEach((element) => ownedElements.add(element));
     if (list.length) owned.set(owner, list);
   }
-}
-
-function startWalk(options) {
-  depths = [];
-  roleIndexes = [];
-  numbers = [];
-  names = [];
-  values = [];
-  states = [];
-  descriptions = [];
-  frames = [];
-  links = [];
-  roleNames = [];
-  roleIndexByName = new Map();
-  pendingText = "";
-  focused = focusedElement();
-  owned = null;
-  ownedElements = new Set();
-  tableRole = null;
-  modals = [];
-  isModal = false;
-  isCut = false;
-  inlined = [];
-  nesting = 0;
-  unread = 0;
-  wantLinks = options.links === true;
-  nodesLeft = MAX_NODES;
-  candidates = [];
-  askedAgain = [];
-  startNumbersAt(options.base);
 }
 
 /** The tree of the document, or of the element with number `options.root`, as one string; null: no such element. */
@@ -525,46 +417,4 @@ function visitDocument(inner, depth) {
     if (inner === document) isModal = true;
   }
   [owned, ownedElements, tableRole, modals, pendingText] = outer;
-}
-
-/** While a modal dialog is open everything else in its document is inert: of the nodes from `start` on it stays. */
-function keepOnly(start, index) {
-  let end = index + 1;
-  while (end < depths.length && depths[end] > depths[index]) end++;
-  retract(end);
-  const lift = depths[index] - depths[start];
-  for (const column of [depths, roleIndexes, numbers, names]) column.splice(start, index - start);
-  for (let i = start; i < depths.length; i++) depths[i] -= lift;
-  for (const sparse of [values, states, descriptions, frames, links]) {
-    let kept = 0;
-    for (let i = 0; i < sparse.length; i += 2) {
-      const at = sparse[i];
-      if (at >= start && at < index) continue;
-      const value = sparse[i + 1];
-      sparse[kept++] = at < start ? at : at - (index - start);
-      sparse[kept++] = value;
-    }
-    sparse.length = kept;
-  }
-  inlined = inlined.filter((at) => at < start || at >= index).map((at) => (at < start ? at : at - (index - start)));
-}
-
-/** Numbers as JSON, texts one a line: few characters need escaping on their way out. */
-function encode(options) {
-  const scroller = scrollerOf(document);
-  const facts = {
-    title: titleOf(document),
-    url: location.href,
-    state: readyStateOf(document),
-    next: nextNumber,
-    candidates: offered.length,
-    modal: isModal,
-    cut: isCut,
-    unread,
-    scroll: scroller ? [Math.round(scroller.scrollTop), scroller.clientHeight, scroller.scrollHeight] : [0, 0, 0],
-    roles: roleNames,
-    depths, indexes: roleIndexes, numbers, frames, inlined,
-    states, values, descriptions, links,
-  };
-  return (JSON.stringify(facts) + "\n" + names.join("\n")).toWellFormed();
 }
