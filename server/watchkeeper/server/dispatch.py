@@ -9,6 +9,7 @@ import difflib
 import logging
 import secrets
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +63,7 @@ class Dispatcher:
         self._tools = tools
         self._of_engine: tuple[ToolSpec, ...] = ()
         self._in_flight = 0
+        self._of_principal: Counter[str] = Counter()
         self._idle = anyio.Event()
         self._draining = False
 
@@ -87,6 +89,7 @@ class Dispatcher:
             near = difflib.get_close_matches(name, [spec.name for spec in self.offered()], 1)
             raise UnknownTool(name, near[0] if near else "")
         self._in_flight += 1
+        self._of_principal[principal] += 1
         started = time.monotonic()
         reply: Reply | None = None
         try:
@@ -96,6 +99,9 @@ class Dispatcher:
             outcome = "cancelled" if reply is None else "error" if reply.is_error else "ok"
             log.info("%s %s in %.0f ms", name, outcome, (time.monotonic() - started) * 1000)
             self._in_flight -= 1
+            self._of_principal[principal] -= 1
+            if not self._of_principal[principal]:
+                del self._of_principal[principal]
             if not self._in_flight:
                 self._idle.set()
                 self._idle = anyio.Event()
@@ -124,6 +130,12 @@ class Dispatcher:
         try:
             if self._draining:
                 raise ToolError("shutting_down", "The server is shutting down.", "Connect again when it has restarted.")
+            if self._of_principal[principal] > self.settings.server.max_calls:
+                raise ToolError(
+                    "too_many_calls",
+                    f"{self.settings.server.max_calls} calls are running, as many as server.max_calls allows.",
+                    "Wait until some have ended. Nothing was done.",
+                )
             given = checked(spec, arguments)
             task_id = checked_task_id(given.get("task_id", DEFAULT_TASK))
             result = await self._limited(spec, given, principal, progress)

@@ -181,6 +181,13 @@ class ServerSettings(Section):
         "or one of Watchkeeper's own where that would be / or the home folder.",
     )
     max_message_mb: int = _setting(16, "Largest message that is taken from a client, in MiB.", ge=1, le=1024)
+    max_requests_per_s: float = _setting(
+        100,
+        "How many HTTP requests a second each token (or address) may send; five seconds' worth at once.",
+        gt=0,
+        le=1e6,
+    )
+    max_calls: int = _setting(64, "How many calls each client's token may have running at once.", ge=1, le=10_000)
     toolsets: Toolsets = _setting(("core", "actions", "capture"), "Which tools are offered.")
     log_level: LogLevel = _setting("warning", "What is logged, on stderr.")
 

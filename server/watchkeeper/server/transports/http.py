@@ -31,6 +31,7 @@ from ..dispatch import Dispatcher
 from ..errors import ToolError
 from ..settings import Settings
 from .access import KnownHostsOnly, Tokens, check_tokens, security
+from .limits import Buckets, RateLimited
 
 MAX_SESSIONS = 1_000
 ANSWERS_OUT_S = 0.3
@@ -103,6 +104,9 @@ def make_app(server: Server[Any], settings: Settings) -> Starlette:
     if tokens:
         middleware.append(Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(Tokens(tokens))))
         middleware.append(Middleware(AuthContextMiddleware))
+
+    # Last, so that it knows the holder of a token, and before anything is read.
+    middleware.append(Middleware(RateLimited, buckets=Buckets(settings.server.max_requests_per_s)))
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
