@@ -140,23 +140,27 @@ class MessageStore(Protocol):
 
 
 class SearchStore(Protocol):
-    """The index over them, and what there is."""
+    """The index over them."""
 
     def candidates(self, query: Query, session: str | None, limit: int) -> list[Candidate]:
         """The best pieces for a query, best first; over all conversations if `session` is None."""
         ...
 
-    def sessions(self) -> list[Session]: ...
+
+class SessionStore(Protocol):
+    """Conversations as a whole."""
+
+    def sessions(self) -> list[Session]:
+        """All, the one added to last first."""
+        ...
 
     def rename(self, session: str, to: str) -> bool:
-        """Give a conversation another name; False, and nothing changed, if it is not there or the other name is taken."""
+        """Give a conversation another name; False, and nothing changed, if it is not there or the name is taken."""
         ...
 
     def forget(self, sessions: Sequence[str]) -> int:
         """Delete conversations, their nodes and their part of the index; returns how many messages went."""
         ...
-
-    def close(self) -> None: ...
 
 
 class NodeStore(Protocol):
@@ -180,5 +184,9 @@ class NodeStore(Protocol):
         ...
 
 
-class ArchiveStore(MessageStore, SearchStore, NodeStore, Protocol):
-    """All three, in one place."""
+class ArchiveStore(MessageStore, SearchStore, SessionStore, NodeStore, Protocol):
+    """All of them, in one place."""
+
+    def close(self) -> None:
+        """Let go of the storage. Idempotent."""
+        ...

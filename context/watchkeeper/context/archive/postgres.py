@@ -201,7 +201,7 @@ class PostgresStore:
         return [_with_phrases(query, Candidate(*row)) for row in rows]
 
     def sessions(self) -> list[Session]:
-        """See `SearchStore.sessions`."""
+        """See `SessionStore.sessions`."""
         with self._transaction() as db:
             rows = db.execute(
                 "select s.name, count(*), sum(length(m.body)), min(m.at), max(m.at) from watchkeeper.messages m "
@@ -210,7 +210,7 @@ class PostgresStore:
         return [Session(row[0], row[1], int(row[2]), row[3], row[4]) for row in rows]
 
     def rename(self, session: str, to: str) -> bool:
-        """See `SearchStore.rename`."""
+        """See `SessionStore.rename`."""
         try:
             with self._transaction() as db:
                 changed = db.execute("update watchkeeper.sessions set name = %s where name = %s", (to, session))
@@ -219,7 +219,7 @@ class PostgresStore:
             return False
 
     def forget(self, sessions: Sequence[str]) -> int:
-        """See `SearchStore.forget`."""
+        """See `SessionStore.forget`."""
         gone = 0
         for session in sessions:
             with self._transaction() as db:

@@ -170,7 +170,7 @@ class SqliteStore:
         return [Candidate(*row) for row in rows]
 
     def sessions(self) -> list[Session]:
-        """See `SearchStore.sessions`."""
+        """See `SessionStore.sessions`."""
         with self._reading() as db:
             rows = db.execute(
                 "select s.name, count(*), sum(length(m.body)), min(m.at), max(m.at) "
@@ -179,12 +179,12 @@ class SqliteStore:
         return [Session(*row) for row in rows]
 
     def rename(self, session: str, to: str) -> bool:
-        """See `SearchStore.rename`."""
+        """See `SessionStore.rename`."""
         with self._writing() as db:
             return db.execute("update or ignore sessions set name = ? where name = ?", (to, session)).rowcount > 0
 
     def forget(self, sessions: Sequence[str]) -> int:
-        """See `SearchStore.forget`."""
+        """See `SessionStore.forget`."""
         gone = 0
         for session in sessions:
             with self._writing() as db:

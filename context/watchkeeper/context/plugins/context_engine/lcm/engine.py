@@ -4,8 +4,8 @@ Rules:
 - Nothing is condensed before it is archived; every summary expands to the messages it stands for.
 - Above the soft threshold summaries are made in the background; they take effect, all at once, at the next `compress`.
   Above the hard one `compress` makes them itself and waits.
-- What is returned is smaller than what came in, valid for all providers, and below the hard threshold; else the same
-  list comes back.
+- What is returned is smaller than what came in and valid for all providers; else the same list comes back. If it cannot
+  be brought below the hard threshold, a warning says so.
 - State is in the archive under the session's id and survives a restart.
 """
 
@@ -25,20 +25,18 @@ from watchkeeper.context.core.validity import has_thinking
 from watchkeeper.context.engine import ContextEngine, Progress, Usage
 from watchkeeper.context.errors import Cancelled, InvalidArgument
 from watchkeeper.context.redact import redact
-from watchkeeper.context.store import ArchiveError, Node, Stored
 from watchkeeper.context.summarizers.port import Summarizer
 from watchkeeper.context.tokens import estimate, message_tokens, tokenizer_for, total_tokens
 
-from .condense import Brief, Condensed, condense, cut_to
-from .dag import Item, fresh_start, leaves, to_condense
+from .condense import Brief, cut_to
+from .dag import Item, fresh_start
 from .follow import Follower, Message, Placed
+from .grow import LEAST_LEAF, Grower
 from .settings import LcmSettings
 from .show import aside_id, aside_message, summary_message, worth_setting_aside
 
 _log = logging.getLogger(__name__)
 
-_LEAST_LEAF = 1_000  # a smaller one is not worth a summary
-_FROM_ORIGINALS = 400_000  # tokens that a summary of summaries reads again at most
 _LATEST_TOKENS = 4_000
 _MEMORY = 6_000
 
@@ -82,7 +80,7 @@ class LcmEngine(ContextEngine):
         self._background: threading.Thread | None = None
         self._stop = threading.Event()
         self._ready = False
-        self._items: dict[tuple[str, int], Item] = {}
+        self._held_grower: Grower | None = None
         self.last_failure = ""
         self.last_repairs: tuple[str, ...] = ()
         self.update_model(model, context_length)
@@ -137,7 +135,7 @@ class LcmEngine(ContextEngine):
             self._retain()
             self._follower = None
             self._ready = False
-            self._items.clear()
+            self._held_grower = None
 
     def _retain(self) -> None:
         days, megabytes = self.settings.keep_days or None, self.settings.keep_megabytes or None
@@ -165,7 +163,7 @@ class LcmEngine(ContextEngine):
             if self._follower is not None:
                 self._follower.restart()
             self._ready = False
-            self._items.clear()
+            self._held_grower = None
 
     def on_turn_complete(self, messages: Sequence[Message], usage: Usage | None = None, **kwargs: Any) -> None:
         """Record the turn; above the soft threshold begin to condense in the background."""
@@ -197,7 +195,7 @@ class LcmEngine(ContextEngine):
         ]
         talk = [item for item in items if item.role not in INSTRUCTION_ROLES]
         start = fresh_start(talk, self._fresh())
-        return start > 0 and sum(item.tokens for item in talk if item.position < start) >= _LEAST_LEAF
+        return start > 0 and sum(item.tokens for item in talk if item.position < start) >= LEAST_LEAF
 
     # --- compressing
 
@@ -233,6 +231,8 @@ class LcmEngine(ContextEngine):
             if out is None or total_tokens([m for m, _ in out], estimate) >= before:
                 return messages
             result, repairs = repair([m for m, _ in out])
+            if (size := total_tokens(result, estimate)) > self.threshold_tokens:
+                _log.warning("lcm: about %d tokens are left, above the threshold of %d", size, self.threshold_tokens)
             self.last_repairs = tuple(map(str, repairs))
             self._remember(out, result)
             self._ready = False
@@ -246,11 +246,12 @@ class LcmEngine(ContextEngine):
         goal = int(self.threshold_tokens * self.settings.goal)
         fresh, aside = self._fresh(), self.settings.large_tokens
         name = self._following().name
+        grower = self._grower(name)
         out: list[tuple[Message, int | None]] | None = None
         for step in range(12):
             if brief.cancelled():
                 raise Cancelled
-            self._grow(name, fresh, brief, remainder=squeeze or step > 0)
+            self._tell(grower.grow(fresh, brief, remainder=squeeze or step > 0))
             tell(min(0.9, 0.5 + step / 10), "condensed")
             out = self._assembled(placed, name, aside)
             if out is None or total_tokens([m for m, _ in out], estimate) <= goal:
@@ -259,7 +260,7 @@ class LcmEngine(ContextEngine):
             fresh //= 2
             if step >= 2:
                 aside = max(200, aside // 3)
-                self._merge_roots(name, brief)
+                self._tell(grower.merge_half(brief))
         return out
 
     def _assembled(self, placed: list[Placed], name: str, aside: int) -> list[tuple[Message, int | None]] | None:
@@ -318,76 +319,26 @@ class LcmEngine(ContextEngine):
                 follower.remember(message, out[at][1])
             changed, start = [], at + 1
 
-    # --- condensing
+    # --- in the background
 
-    def _grow(self, name: str, fresh: int, brief: Brief, *, remainder: bool) -> None:
-        """Make the leaves that are due, then the summaries above them."""
-        store = self.archive.store
-        roots = store.roots(name)
-        begin = roots[-1].last + 1 if roots else 0
-        items = [self._item(name, stored) for stored in store.messages(name, begin)]
-        while not roots and items and items[0].role in INSTRUCTION_ROLES:
-            items.pop(0)
-        sizes = {item.position: item.tokens for item in items}
-        for first, last in leaves(items, fresh_start(items, fresh), self._leaf()):
-            source = sum(sizes[p] for p in range(first, last + 1) if p in sizes)
-            if source < (_LEAST_LEAF if remainder else self._leaf()):
-                continue
-            if brief.cancelled():
-                raise Cancelled
-            stored_range = list(store.messages(name, first, last))
-            made = condense([s.message() for s in stored_range], source, self._budget(source), brief)
-            self._add(name, 0, made, source, stored_range[0], stored_range[-1], ())
-        while group := to_condense(store.roots(name), self.settings.fanout):
-            self._merge(name, group, brief)
+    def _grower(self, name: str) -> Grower:
+        if self._held_grower is None or self._held_grower.name != name:
+            self._held_grower = Grower(self.archive.store, name)
+        self._held_grower.leaf_tokens = min(self.settings.leaf_tokens, max(LEAST_LEAF, self.context_length // 8))
+        self._held_grower.node_tokens = self.settings.node_tokens
+        self._held_grower.fanout = self.settings.fanout
+        return self._held_grower
 
-    def _merge_roots(self, name: str, brief: Brief) -> None:
-        roots = self.archive.store.roots(name)
-        if len(roots) > 1:
-            self._merge(name, tuple(roots[:2]) if len(roots) < 4 else tuple(roots[: len(roots) // 2]), brief)
-
-    def _merge(self, name: str, group: tuple[Node, ...], brief: Brief) -> None:
-        if brief.cancelled():
-            raise Cancelled
-        store = self.archive.store
-        source = sum(node.source_tokens for node in group)
-        children = sum(node.tokens for node in group)
-        if source <= _FROM_ORIGINALS:
-            messages = [s.message() for s in store.messages(name, group[0].first, group[-1].last)]
-        else:
-            messages = [{"role": "assistant", "content": node.text} for node in group]
-        made = condense(messages, children, max(200, min(self.settings.node_tokens * 2, children // 2)), brief)
-        ends = [next(iter(store.messages(name, p, p))) for p in (group[0].first, group[-1].last)]
-        self._add(name, max(n.depth for n in group) + 1, made, source, ends[0], ends[1], tuple(n.id for n in group))
-
-    def _add(
-        self,
-        name: str,
-        depth: int,
-        made: Condensed,
-        source: int,
-        first: Stored,
-        last: Stored,
-        children: tuple[int, ...],
-    ) -> None:
-        if made.failure:
-            self.last_failure = made.failure
-            _log.warning("lcm: a model's summary is missing, the extractive one stands: %s", made.failure)
-        node = Node(
-            0, name, depth, made.text, made.tokens, source, first.position, last.position, first.at, last.at
-        )  # fmt: skip
-        try:
-            self.archive.store.add_node(node, children)
-        except ArchiveError as error:
-            if error.code != "node_overlaps":  # another process was faster: its summary is as good
-                raise
+    def _tell(self, failures: tuple[str, ...]) -> None:
+        for failure in failures:
+            self.last_failure = failure
+            _log.warning("lcm: a model's summary is missing, the extractive one stands: %s", failure)
 
     def _prepare(self, name: str) -> None:
         """In the background: what the next `compress` would have to do."""
         try:
-            self._grow(
-                name, self._fresh(), Brief(self._count, self._summarizer, cancelled=self._stop.is_set), remainder=False
-            )
+            brief = Brief(self._count, self._summarizer, cancelled=self._stop.is_set)
+            self._tell(self._grower(name).grow(self._fresh(), brief, remainder=False))
             self._ready = True
         except Cancelled:
             return
@@ -410,21 +361,6 @@ class LcmEngine(ContextEngine):
 
     def _fresh(self) -> int:
         return self.settings.fresh_tokens or min(24_000, self.context_length // 8)
-
-    def _leaf(self) -> int:
-        return min(self.settings.leaf_tokens, max(_LEAST_LEAF, self.context_length // 8))
-
-    def _budget(self, source: int) -> int:
-        return max(150, min(self.settings.node_tokens, source // 8))
-
-    def _item(self, name: str, stored: Stored) -> Item:
-        key = (name, stored.position)
-        item = self._items.get(key)
-        if item is None:
-            message = stored.message()
-            item = Item(stored.position, stored.role, message_tokens(message, estimate), has_thinking(message))
-            self._items[key] = item
-        return item
 
     def _total(self, placed: list[Placed]) -> int:
         return total_tokens([item.message for item in placed], estimate)
