@@ -11,11 +11,7 @@ from .bridge import BridgeKind
 from .core.dialogs import DialogPolicy
 from .core.methods import FileAccess
 from .egress.policy import EgressPolicy
-
-
-def rough_cost(text: str) -> int:
-    """Tokens of a text, roughly: for embedders that hand in nothing better."""
-    return (len(text.encode("utf-8", "replace")) + 2) // 3
+from .token_estimate import rough_cost
 
 
 def unchanged(text: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..core.quoting import quoted
 from ..core.view import Frame
 from ..errors import CallInterrupted, CallTimeout, InvalidArgument, UnknownFrame
-from ..options import rough_cost
+from ..token_estimate import rough_cost
 from . import render
 from .capture_tree import Reading, ReadOptions, RootGone
 from .errors import UnknownRef
