@@ -4,7 +4,7 @@
 
 For each sample and budget: tokens of the result; the share of the facts needed later that it still shows (`needed`),
 and that it still shows next to words which explain them (`ground`); the share of what people typed (`typed`);
-violations of provider rules; milliseconds for 100,000 tokens, caches warm, the fastest of three runs. Baselines: the last messages
+violations of provider rules; milliseconds for 100,000 tokens, the fastest of three runs. Baselines: the last messages
 that fit (`last`), and all but the newest three tool results cleared (`clear`, which has a size of its own).
 `rounds` compacts again and again while the conversation grows, and tells what is left of the facts after each round.
 """
@@ -136,9 +136,8 @@ def main() -> None:
     parser.add_argument("--missing", action="store_true", help="name the facts that were lost")
     arguments = parser.parse_args()
     rows = []
-    print(
-        f"{'sample':10} {'method':12} {'budget':>7} {'before':>7} {'tokens':>7} {'needed':>7} {'ground':>7} {'typed':>6} {'invalid':>7} {'ms/100k':>8}"
-    )
+    columns = ("budget", "before", "tokens", "needed", "ground", "typed", "invalid", "ms/100k")
+    print(f"{'sample':10} {'method':12} " + " ".join(f"{c:>7}" for c in columns))
     for name in SAMPLES:
         for method, run in METHODS.items():
             for budget in map(int, arguments.budgets.split(",")):

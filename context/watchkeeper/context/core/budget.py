@@ -28,8 +28,8 @@ TAIL_CAP: Final = 1.5
 """The tail never has more than this times its budget; a message alone above it is cut inside."""
 
 # With a target: what the head may have of it before it is cut, and how the rest is shared.
-TARGET_HEAD: Final = 0.5
-TARGET_TAIL: Final = 0.2
+TARGET_HEAD: Final = 0.15
+TARGET_TAIL: Final = 0.15
 TARGET_LAST_USER: Final = 0.25
 
 

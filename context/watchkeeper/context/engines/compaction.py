@@ -17,8 +17,8 @@ from typing import Final, overload
 from watchkeeper.context.core.budget import Budgets, summary_budget
 from watchkeeper.context.core.carried import carried_messages
 from watchkeeper.context.core.cutting import cut_message
-from watchkeeper.context.core.evidence import Harvest, harvest
-from watchkeeper.context.core.messages import INSTRUCTION_ROLES, Message, texts_of
+from watchkeeper.context.core.evidence import Harvest, SourceLine, harvest, render_evidence
+from watchkeeper.context.core.messages import INSTRUCTION_ROLES, Message, content_text, texts_of
 from watchkeeper.context.core.pruning import RERUN, Recover
 from watchkeeper.context.core.record import Found, place, render_record, take_out, with_note
 from watchkeeper.context.core.regions import Regions, regions
@@ -35,6 +35,12 @@ from watchkeeper.context.tokens import Tokenizer, message_tokens, total_tokens
 LEAST_TARGET: Final = 200
 MODEL_SHARE: Final = 0.4
 """Of the record's tokens, what a model-based summary may have; the floor has the rest."""
+SAID_SHARE: Final = 0.10
+"""Of the floor's tokens, what the agent's own conclusions have for themselves where tools gave mostly numbers."""
+NUMBERS: Final = 0.3
+"""Share of digits among letters and digits of tool output from which it is mostly numbers."""
+CONCLUSION: Final = 200
+"""Characters from which a text of the agent is more than an announcement of the next step."""
 LEAST_RECORD: Final = 0.3
 """Of a target, what the record should have before the tail gives way."""
 _TAIL_STEPS: Final = (1.0, 0.5, 0.2, 0.0)
@@ -272,11 +278,35 @@ class _Run:
         """The text of the record: the model's sections, then the floor within what they left."""
         sections = model.content.render()
         left = room - (self.count(sections) + 2 if sections else 0)
-        kept = Harvest()
-        if left >= 16:
-            watched = _Watched(hidden, self.order.cancelled)
-            kept = harvest(watched, budget=left, count=self.count, focus_topic=self.order.focus_topic, visible=visible)
+        if left < 16:
+            return sections, Harvest()
+        said = self.said(hidden, visible, left)
+        left -= self.count(render_evidence(said))
+        watched = _Watched(hidden, self.order.cancelled)
+        shown = [*visible, *({"role": "assistant", "content": line.text} for line in said)]
+        kept = harvest(watched, budget=left, count=self.count, focus_topic=self.order.focus_topic, visible=shown)
+        kept = replace(kept, evidence=tuple(sorted([*said, *kept.evidence], key=lambda line: line.index)))
         return "\n\n".join(filter(None, (sections, kept.render()))), kept
+
+    def said(self, hidden: Sequence[Message], visible: Sequence[Message], room: int) -> tuple[SourceLine, ...]:
+        """What the agent itself concluded from tables: lines of its longer texts, in a share that no table can take.
+
+        Elsewhere words compete on equal terms, and the floor finds the agent's by itself.
+        """
+        if not _mostly_numbers(hidden):
+            return ()
+        texts: list[Message] = [
+            {"role": "assistant", "content": m.get("content")}
+            if m["role"] == "assistant" and len(content_text(m.get("content"))) >= CONCLUSION
+            else {"role": "system", "content": ""}
+            for m in hidden
+        ]
+        if not any(m["role"] == "assistant" for m in texts):
+            return ()
+        share = int(room * SAID_SHARE)
+        return harvest(
+            texts, budget=share, count=self.count, focus_topic=self.order.focus_topic, visible=visible
+        ).evidence
 
     # --- the end
 
@@ -408,6 +438,17 @@ class _Watched(Sequence[Message]):
             if self._cancelled():
                 raise Cancelled
             yield message
+
+
+def _mostly_numbers(messages: Sequence[Message]) -> bool:
+    digits = letters = 0
+    for message in messages:
+        if message["role"] == "tool":
+            sample = content_text(message.get("content"))[:1_000]
+            numeric = sum(map(sample.count, "0123456789"))
+            digits += numeric
+            letters += sum(map(str.isalnum, sample)) - numeric
+    return digits > NUMBERS * (digits + letters)
 
 
 def _kept(kept: Harvest) -> Kept:
