@@ -166,6 +166,30 @@ async def test_a_call_that_does_not_end_is_cut_by_a_second_signal(raw: Raw, brow
     assert status == 0
 
 
+async def test_a_signal_before_the_server_is_loaded_ends_it_with_the_same_status(raw: Raw) -> None:
+    await raw.open()  # answered from the snapshot while the rest is loaded
+    raw.process.send_signal(signal.SIGTERM)
+    assert await raw.ended() == (0, b"", b"")
+
+
+async def test_half_a_character_does_not_cost_the_message(raw: Raw) -> None:
+    await raw.open()
+    raw.write(
+        rb'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"browser_snapshot","arguments":{"find":"\ud83d"}}}'
+    )
+    assert "no_task" in (await raw.read())["result"]["content"][0]["text"]
+
+
+async def test_a_client_that_stops_reading_ends_the_server(raw: Raw) -> None:
+    await raw.open()
+    assert raw.process.stdout is not None
+    raw.process.stdout.close()
+    for number in range(3):
+        raw.call(number + 1, "browser_snapshot")
+    with anyio.fail_after(GUARD_S):
+        assert await anyio.to_thread.run_sync(raw.process.wait) == 0
+
+
 async def test_settings_that_cannot_work_are_told_before_anything_starts() -> None:
     for arguments, said in (
         (["--browser.backend", "cdp"], b"browser.cdp_url is not set"),

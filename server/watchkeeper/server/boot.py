@@ -8,6 +8,7 @@ gets what waits, and the handshake, whose answer it must not repeat. If it canno
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#stdio
 """
 
+import contextlib
 import json
 import os
 import select
@@ -207,7 +208,8 @@ class Front:
 
     def _reply(self, number: Any, **outcome: Json) -> None:
         text = json.dumps({"jsonrpc": "2.0", "id": number, **outcome}, ensure_ascii=False, separators=(",", ":"))
-        write_all(self.handover.sink, text.encode("utf-8", "replace") + b"\n")
+        with contextlib.suppress(BrokenPipeError):  # the client has gone; the end of its input follows
+            write_all(self.handover.sink, text.encode("utf-8", "replace") + b"\n")
 
 
 _INITIALIZE_KEYS = {"protocolVersion", "capabilities", "clientInfo"}

@@ -36,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(own_version())  # noqa: T201
         return 0
     if command == "serve":
+        _end_on_signals()
         from . import boot
 
         if boot.may_answer(options, os.environ, getattr(parsed, "config", None)):
@@ -43,6 +44,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     from .commands import run
 
     return run(command, parsed, options)
+
+
+def _end_on_signals() -> None:
+    """Until the server runs and ends by itself (lifetime.py), there is nothing that a signal could leave behind."""
+    import signal
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: os._exit(0))
 
 
 def _loaded(parsed: argparse.Namespace, options: dict[str, str]) -> Callable[["Handover"], int]:

@@ -9,6 +9,7 @@ Source: https://json-schema.org/draft/2020-12 (the dialect of MCP)
 
 import difflib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -58,6 +59,9 @@ def _problems(spec: ToolSpec, given: Json) -> Iterator[str]:
 
 
 def _of_value(name: str, schema: Json, value: Any) -> Iterator[str]:
+    if not _is_json(schema, value):
+        yield f"{name!r} must be JSON, which knows neither NaN nor Infinity"
+        return
     # Only the first problem of an argument: the others mostly follow from it.
     error = next(iter(_validator(json.dumps(schema)).iter_errors(value)), None)
     if error is None:
@@ -80,6 +84,19 @@ def _expected(error: Any) -> str:
     if rule == "minLength":
         return "not empty" if limit == 1 else f"at least {limit} characters"
     return f"as its schema says ({rule}: {_short(limit)})"
+
+
+def _is_json(schema: Json, value: Any) -> bool:
+    """Python reads NaN and Infinity from JSON; no limit holds for them, and no browser takes them."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if schema.get("type") != "object":
+        return True
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _signature(spec: ToolSpec) -> str:

@@ -140,6 +140,11 @@ def _message(line: bytes, max_message_bytes: int) -> SessionMessage | str:
         pass
     try:
         content = json.loads(line)
+        # Half of a character outside of the basic plane, as JavaScript leaves where it cuts one in two.
+        whole = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(whole, by_name=False))
+    except ValidationError:
+        pass
     except (ValueError, RecursionError):
         return _refusal(None, types.PARSE_ERROR, "The line is not JSON.")
     asked = content.get("id") if isinstance(content, dict) else None
