@@ -49,6 +49,7 @@ OUTSIDE: dict[str, Callable[[Path], str]] = {
     "links in a circle": lambda inside: str(inside / "circle"),
     "a pipe": lambda inside: str(inside / "pipe"),
     "a path without end": lambda inside: "/x" * 5000,
+    "a name that is too long": lambda inside: f"{inside}/{'x' * 5000}",
 }
 
 

@@ -34,7 +34,8 @@ def allowed_file(path: Path, settings: Settings) -> Path:
     folders = allowed_folders(settings)
     try:
         resolved = path.expanduser().resolve()
-    except (OSError, RuntimeError, ValueError):  # links in a circle, no such home, a zero byte
+        strange = resolved.exists() and not (resolved.is_file() or resolved.is_dir())
+    except (OSError, RuntimeError, ValueError):  # links in a circle, no such home, a zero byte, too long a name
         raise ToolError("path_refused", f"{str(path)[:200]!r} cannot be a path.", "Name a file.") from None
     if not any(resolved.is_relative_to(folder) for folder in folders):
         raise ToolError(
@@ -42,7 +43,7 @@ def allowed_file(path: Path, settings: Settings) -> Path:
             f"{resolved} is outside of the allowed folders.",
             f"Allowed: {', '.join(map(str, folders))}; server.allowed_dirs sets them.",
         )
-    if resolved.exists() and not (resolved.is_file() or resolved.is_dir()):  # opening a pipe could wait for ever
+    if strange:  # opening a pipe could wait for ever
         raise ToolError("path_refused", f"{resolved} is neither a file nor a folder.", "Name a file.")
     return resolved
 

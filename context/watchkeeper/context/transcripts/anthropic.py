@@ -33,7 +33,9 @@ def is_anthropic(message: Message) -> bool:
 def from_anthropic(message: Message) -> list[Message]:
     """One Anthropic message as one or more OpenAI messages; a message with nothing to convert comes back itself."""
     content = message.get("content")
-    if not isinstance(content, list) or not any(isinstance(b, dict) and b.get("type") in _CONVERTED for b in content):
+    if not isinstance(content, list) or not any(
+        isinstance(b, dict) and str(b.get("type")) in _CONVERTED for b in content
+    ):
         return [message]
     if message.get("role") == "assistant":
         return [_assistant_from(message, content)]

@@ -65,7 +65,7 @@ def find_session(name: str) -> Path:
 def is_line(value: Mapping[str, Any]) -> bool:
     """Whether a JSON object is a line of a session file."""
     return "role" not in value and (
-        "sessionId" in value or "parentUuid" in value or "leafUuid" in value or value.get("type") in _LINE_TYPES
+        "sessionId" in value or "parentUuid" in value or "leafUuid" in value or str(value.get("type")) in _LINE_TYPES
     )
 
 
