@@ -67,10 +67,12 @@ class DialogAnswer:
                     "null" if action == "dismiss" else f"the text ({len(text or '')} characters)"
                 )
             return cls(dialog, True, f"Delivered: {got}.")
+        if dialog.closed_by == "lost":
+            note = "Not confirmed: the tab or the connection was lost before the browser said what became of the answer."
+            return cls(dialog, False, note)
         ends = {
             "remote": "the browser or another client closed it first",
             "navigation": "the page navigated away first",
-            "lost": "the tab or the connection was gone first",
             "watchdog": "the time-out dismissed it first",
             "auto_policy": "the dialog policy answered it first",
         }
