@@ -13,7 +13,6 @@ from fakes.raw_client import Raw
 from fakes.site import Site
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis_jsonschema import from_schema
 
 from watchkeeper.context.errors import ContextError
 from watchkeeper.context.transcripts import load_transcript
@@ -53,10 +52,45 @@ def drawn(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
     return found[:count]
 
 
+WORDS = st.text(max_size=30) | st.sampled_from([*PAYLOADS.values(), "e1", "e2", "f1", "f2", "s1", "t1", "a", "Enter"])
+
+
+def from_schema(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """What a schema allows, of the keywords that ours use; others are an error, so that none is passed over."""
+    known = {"type", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "items", "properties", "required"}
+    assert schema.keys() <= known | {"description", "minItems", "maxItems", "additionalProperties"}, schema
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    if "const" in schema:
+        return st.just(schema["const"])
+    low, high = schema.get("minimum"), schema.get("maximum")
+    match schema.get("type"):
+        case "string":
+            least, most = schema.get("minLength", 0), schema.get("maxLength", 1 << 30)
+            return WORDS.filter(lambda text: least <= len(text) <= most)
+        case "integer":
+            return st.integers(low, high)
+        case "number":
+            return st.floats(low, high, allow_nan=False, allow_infinity=False)
+        case "boolean":
+            return st.booleans()
+        case "array":
+            least, most = schema.get("minItems", 0), schema.get("maxItems", 4)
+            return st.lists(from_schema(schema.get("items", {})), min_size=least, max_size=most)
+        case "object" if "properties" in schema:
+            fields = {name: from_schema(inner) for name, inner in schema["properties"].items()}
+            needed = {name: fields.pop(name) for name in schema.get("required", ())}
+            return st.fixed_dictionaries(needed, optional=fields)
+        case "object":
+            return st.dictionaries(WORDS, ANY_JSON, max_size=3)
+        case list() as kinds:
+            return st.one_of([from_schema({**schema, "type": kind}) for kind in kinds])
+    return ANY_JSON
+
+
 def fitting(spec: ToolSpec) -> st.SearchStrategy[Any]:
     """Arguments that the tool's own schema allows; what could take long is kept short."""
-    schema = {**spec.input_schema, "additionalProperties": False}
-    return from_schema(schema).map(lambda found: _short(spec, found))
+    return from_schema(spec.input_schema).map(lambda found: _short(spec, found))
 
 
 def _short(spec: ToolSpec, found: dict[str, Any]) -> dict[str, Any]:

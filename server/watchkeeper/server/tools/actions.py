@@ -203,7 +203,7 @@ TOOLS = (
         {
             "ref": REF,
             "to": {"enum": ["view", "top", "bottom"]},
-            "pages": {"type": "number", "description": "Screens down; negative: up"},
+            "pages": {"type": "number", "minimum": -100, "maximum": 100, "description": "Screens down; negative: up"},
         },
         _scroll,
     ),
