@@ -164,7 +164,8 @@ class Browser:
         self._by_target[target_id] = task
 
     async def add_task(self, task: Task) -> None:
-        """Make room for a task: a context of its own, where tasks are isolated."""
+        """Make room for a task: a context of its own, where tasks are isolated. If it fails, ``remove_task`` ends it."""
+        self._tasks.append(task)
         if self._gates is not None:
             task.gate = await self._gates.for_task(task.not_connected)
         if self.isolated:
@@ -176,7 +177,6 @@ class Browser:
             # Nothing is saved that nobody asked for; a browser with a window would fill the person's own folder.
             nowhere = {"behavior": "deny", "browserContextId": task.context_id}
             self._send(None, "Browser.setDownloadBehavior", nowhere)
-        self._tasks.append(task)
 
     async def remove_task(self, task: Task) -> None:
         """End a task: what it opened is closed."""

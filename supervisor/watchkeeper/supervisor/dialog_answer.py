@@ -68,7 +68,7 @@ class DialogAnswer:
                 )
             return cls(dialog, True, f"Delivered: {got}.")
         if dialog.closed_by == "lost":
-            note = "Not confirmed: the tab or the connection was lost before the browser said what became of the answer."
+            note = "Not confirmed: the tab or the connection was lost before the browser said what became of it."
             return cls(dialog, False, note)
         ends = {
             "remote": "the browser or another client closed it first",

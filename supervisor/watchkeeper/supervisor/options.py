@@ -45,6 +45,8 @@ class SupervisorOptions:
     """How long a navigation that has committed is waited for until it has loaded."""
     cost: Callable[[str], int] = rough_cost
     redact: Callable[[str], str] = unchanged
+    idle_timeout_s: float | None = None
+    """A task that nobody has used for so long is ended; None: never."""
     refuse_url: Callable[[str], str | None] = lambda url: None
     egress: EgressPolicy | None = None
     refuse_file: Callable[[str, FileAccess], str | None] = lambda path, access: None

@@ -2,31 +2,48 @@
 
 Rules: one supervisor per task, one browser per endpoint. ``get_or_start`` is idempotent also under concurrent calls; a
 different endpoint for a task stops its old supervisor and starts anew, and nothing is carried across. A browser ends
-with its last task.
+with its last task; a start that fails or is cancelled leaves nothing behind. A task that nobody has used for
+``SupervisorOptions.idle_timeout_s`` is ended, and the next caller is told.
 """
 
 import asyncio
-from collections import defaultdict
+import time
+from collections.abc import Callable
+from typing import TypeVar
+from weakref import WeakValueDictionary
+
+from anyio import CancelScope
 
 from .backends import Endpoint, LocalEndpoint, connect
 from .backends.launch import check_proxy
 from .browser import Browser
 from .core.dialogs import DialogPolicy
 from .egress import Gates
-from .errors import LaunchFailed, SupervisorError
+from .errors import LaunchFailed
 from .options import SupervisorOptions
 from .supervisor import Supervisor
 
+Key = TypeVar("Key")
+IDLE_CHECKS = 10
+"""How often idle tasks are looked for, in each span of ``idle_timeout_s``."""
+
 
 class SupervisorRegistry:
-    """For one event loop. ``stop_all`` ends everything that it started."""
+    """For one event loop. ``stop_all`` ends everything that it started. ``clock`` gives seconds and never runs back."""
 
-    def __init__(self, *, options: SupervisorOptions | None = None) -> None:
+    def __init__(
+        self, *, options: SupervisorOptions | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.options = options or SupervisorOptions()
+        self._clock = clock
         self._supervisors: dict[str, Supervisor] = {}
         self._browsers: dict[Endpoint, Browser] = {}
-        self._task_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._endpoint_locks: defaultdict[Endpoint, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._task_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._endpoint_locks: WeakValueDictionary[Endpoint, asyncio.Lock] = WeakValueDictionary()
+        self._last_use: dict[str, tuple[int, float]] = {}
+        """Task -> its count of uses, and since when it stands there."""
+        self._ended_idle: set[str] = set()
+        self._watch: asyncio.Task[None] | None = None
 
     def get(self, task_id: str) -> Supervisor | None:
         """The supervisor of a task, when it has one."""
@@ -43,71 +60,122 @@ class SupervisorRegistry:
 
         Raises: BrowserNotFound, LaunchFailed, EndpointUnreachable.
         """
-        async with self._task_locks[task_id]:
+        async with _lock(self._task_locks, task_id):
             supervisor = self._supervisors.get(task_id)
             notice = ""
+            if task_id in self._ended_idle:
+                notice = "The task was ended because nobody used it for long: its tabs and sign-ins are gone."
             if supervisor is not None and supervisor.endpoint == endpoint:
                 if supervisor.lost is None or await supervisor.browser.back(self.options.launch_timeout_s):
+                    supervisor.uses += 1
                     return supervisor
                 notice = _restarted(supervisor)
             if supervisor is not None:
                 await self._stop(task_id)
-            browser = await self._browser(endpoint)
-            supervisor = Supervisor(task_id, browser, self.options, dialog_policy)
+            supervisor = await self._started(task_id, endpoint, dialog_policy)
             supervisor.notice = notice
-            await browser.add_task(supervisor)
+            self._ended_idle.discard(task_id)
             self._supervisors[task_id] = supervisor
+            self._last_use[task_id] = (supervisor.uses, self._clock())
+            if self._watch is None and self.options.idle_timeout_s is not None:
+                self._watch = asyncio.create_task(self._watch_idle(), name="watchkeeper-idle")
             return supervisor
 
     async def stop(self, task_id: str) -> bool:
         """End a task; False where there is none of this name."""
-        async with self._task_locks[task_id]:
+        async with _lock(self._task_locks, task_id):
+            self._ended_idle.discard(task_id)
             return await self._stop(task_id)
 
     async def stop_all(self) -> None:
-        """End every task and every browser that was started. Bounded."""
-        for task_id in list(self._supervisors):
-            await self.stop(task_id)
-        for browser in list(self._browsers.values()):
-            await browser.close()
+        """End every task and every browser that was started, those that are being started too. Bounded."""
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+            self._watch = None
+        await asyncio.gather(*(self.stop(task_id) for task_id in {*self._supervisors, *self._task_locks}))
+        await asyncio.gather(*(browser.close() for browser in self._browsers.values()))
         self._browsers.clear()
+
+    async def end_idle(self) -> tuple[str, ...]:
+        """End the tasks that nobody has used for ``idle_timeout_s``; gives their names. Called by itself as well."""
+        limit, now = self.options.idle_timeout_s, self._clock()
+        ended = []
+        for task_id, supervisor in tuple(self._supervisors.items()):
+            uses, since = self._last_use[task_id]
+            if supervisor.uses != uses or supervisor.in_use:
+                self._last_use[task_id] = (supervisor.uses, now)
+            elif limit is not None and now - since >= limit and await self._end_if_idle(task_id, uses):
+                self._ended_idle.add(task_id)
+                ended.append(task_id)
+        return tuple(ended)
+
+    async def _end_if_idle(self, task_id: str, uses: int) -> bool:
+        async with _lock(self._task_locks, task_id):
+            supervisor = self._supervisors.get(task_id)
+            if supervisor is None or supervisor.uses != uses:
+                return False  # somebody was faster
+            return await self._stop(task_id)
+
+    async def _watch_idle(self) -> None:
+        while self.options.idle_timeout_s is not None:
+            await asyncio.sleep(self.options.idle_timeout_s / IDLE_CHECKS)
+            await self.end_idle()
 
     async def _stop(self, task_id: str) -> bool:
         supervisor = self._supervisors.pop(task_id, None)
         if supervisor is None:
             return False
+        self._last_use.pop(task_id, None)
         await supervisor.close()
         browser = supervisor.browser
-        async with self._endpoint_locks[browser.endpoint]:
-            if not browser.has_tasks and self._browsers.get(browser.endpoint) is browser:
-                del self._browsers[browser.endpoint]
-                await browser.close()
+        async with _lock(self._endpoint_locks, browser.endpoint):
+            await self._end_unused(browser)
         return True
 
-    async def _browser(self, endpoint: Endpoint) -> Browser:
-        async with self._endpoint_locks[endpoint]:
-            browser = self._browsers.get(endpoint)
-            if browser is not None and browser.lost is None:
-                return browser
-            if browser is not None:
-                await browser.close()
-            isolated = isinstance(endpoint, LocalEndpoint) and endpoint.user_data_dir is None
-            gates = await self._gates(endpoint, isolated)
+    async def _started(self, task_id: str, endpoint: Endpoint, dialog_policy: DialogPolicy | None) -> Supervisor:
+        """A supervisor whose browser knows it, before anybody can find that browser without tasks."""
+        async with _lock(self._endpoint_locks, endpoint):
+            browser = await self._browser(endpoint)
+            supervisor = Supervisor(task_id, browser, self.options, dialog_policy)
             try:
-                route = gates.route if gates is not None else None
-                connected = await connect(endpoint, timeout=self.options.launch_timeout_s, route=route)
+                await browser.add_task(supervisor)
             except BaseException:
-                if gates is not None:
-                    await gates.close()
+                with CancelScope(shield=True):
+                    await supervisor.close()
+                    await self._end_unused(browser)
                 raise
-            browser = Browser(endpoint, connected, isolated=isolated, gates=gates)
-            try:
-                await browser.start()
-            except SupervisorError:
-                await browser.close()
-                raise
-            self._browsers[endpoint] = browser
+            return supervisor
+
+    async def _end_unused(self, browser: Browser) -> None:
+        if not browser.has_tasks and self._browsers.get(browser.endpoint) is browser:
+            del self._browsers[browser.endpoint]
+            await browser.close()
+
+    async def _browser(self, endpoint: Endpoint) -> Browser:
+        browser = self._browsers.get(endpoint)
+        if browser is not None and browser.lost is None:
             return browser
+        if browser is not None:
+            await browser.close()
+        isolated = isinstance(endpoint, LocalEndpoint) and endpoint.user_data_dir is None
+        gates = await self._gates(endpoint, isolated)
+        try:
+            route = gates.route if gates is not None else None
+            connected = await connect(endpoint, timeout=self.options.launch_timeout_s, route=route)
+        except BaseException:
+            if gates is not None:
+                await gates.close()
+            raise
+        browser = Browser(endpoint, connected, isolated=isolated, gates=gates)
+        try:
+            await browser.start()
+        except BaseException:
+            with CancelScope(shield=True):
+                await browser.close()
+            raise
+        self._browsers[endpoint] = browser
+        return browser
 
     async def _gates(self, endpoint: Endpoint, isolated: bool) -> Gates | None:
         """Browsers that we start connect through gates of ours, where there is a policy for it."""
@@ -122,6 +190,14 @@ class SupervisorRegistry:
                 f"The proxy that checks addresses cannot listen on loopback: {error.strerror or error}.",
                 "Check the limits on open files, and that 127.0.0.1 is up.",
             ) from None
+
+
+def _lock(locks: "WeakValueDictionary[Key, asyncio.Lock]", key: Key) -> asyncio.Lock:
+    """The lock of a key, for as long as somebody holds it or waits for it."""
+    lock = locks.get(key)
+    if lock is None:
+        lock = locks[key] = asyncio.Lock()
+    return lock
 
 
 def _restarted(before: Supervisor) -> str:

@@ -53,6 +53,8 @@ class Supervisor:
         """What happened meanwhile that the next caller should be told; the one who tells it clears it."""
         self.uses = 0
         """Counts what callers did; the registry ends a task for which it stands still for long."""
+        self.in_use = 0
+        """How many calls are in flight."""
         core_options = Options(
             dialog_policy or options.dialog_policy,
             options.dialog_timeout_s,
@@ -133,7 +135,11 @@ class Supervisor:
         ProtocolError, CallTimeout, ConnectionLost.
         """
         self.require_connection()
-        return await calls.call(self, method, params or {}, frame_id, target_id, session_id, self.clamped(timeout))
+        self.in_use += 1
+        try:
+            return await calls.call(self, method, params or {}, frame_id, target_id, session_id, self.clamped(timeout))
+        finally:
+            self.in_use -= 1
 
     async def evaluate(
         self,
