@@ -164,7 +164,7 @@ class Browser:
         self._by_target[target_id] = task
 
     async def add_task(self, task: Task) -> None:
-        """Make room for a task: a context of its own, where tasks are isolated. If it fails, ``remove_task`` ends it."""
+        """Make room for a task: a context of its own, where tasks are isolated. Failed, ``remove_task`` ends it."""
         self._tasks.append(task)
         if self._gates is not None:
             task.gate = await self._gates.for_task(task.not_connected)
