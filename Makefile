@@ -26,12 +26,13 @@ demo: setup  ## The main job on a real browser, each claim checked.
 
 test: check tests  ## Everything that is checked and tested.
 
-check: setup  ## Lint, format, types, import contracts, drift of generated files.
+check: setup  ## Lint, format, types, import contracts, drift of generated files, dependencies.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m watchkeeper.server.generate --check
+	$(BIN)/python .ci/audit.py
 
 tests: setup  ## All tests, those on a real browser included.
 	$(BIN)/python -m pytest
