@@ -2,7 +2,9 @@
 
 import base64
 import json
+import logging
 import re
+import sys
 from typing import Any
 from urllib.parse import quote
 
@@ -10,6 +12,7 @@ import pytest
 from fakes.site import Site
 
 from watchkeeper.server.declared_secrets import DeclaredSecrets
+from watchkeeper.server.logs import Redacted
 from watchkeeper.server.settings import Settings
 from watchkeeper.server.settings_sources import SettingsError, load
 
@@ -112,6 +115,22 @@ def test_a_secret_needs_hosts_and_some_length() -> None:
     with pytest.raises(SettingsError) as refused:
         load({**given, "browser.secrets.bank.value": "short"}, {})
     assert "short" not in str(refused.value)
+
+
+def test_the_log_has_neither_declared_secrets_nor_tokens_nor_what_steers_a_terminal() -> None:
+    mask = DeclaredSecrets(Settings.model_validate({"browser": secrets()})).masked
+    formatter = Redacted("%(message)s", mask)
+    said = (
+        f"typed {VALUE}, wss://host/?token=abcdefghijklmnop1234 \x1b[2J\x9b31m Authorization: Bearer abcdefghijklmnop12"
+    )
+    try:
+        raise ValueError(VALUE)
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, "x", 1, said, None, sys.exc_info())
+    shown = formatter.format(record)
+    for secret in (VALUE, "hunter2", "abcdefghijklmnop", "\x1b", "\x9b"):
+        assert secret not in shown, shown
+    assert "[secret:bank]" in shown and "Traceback" in shown
 
 
 def test_values_within_one_another_are_masked_whole() -> None:

@@ -54,9 +54,10 @@ def _load(parsed: argparse.Namespace, options: Mapping[str, str]) -> Loaded:
         for problem in error.problems:
             say(problem)
         raise SystemExit(EXIT_USAGE) from None
+    from .declared_secrets import DeclaredSecrets
     from .logs import start_logging
 
-    start_logging(loaded.settings.server.log_level)
+    start_logging(loaded.settings.server.log_level, DeclaredSecrets(loaded.settings).masked)
     return loaded
 
 
