@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .backends import BrowserbaseEndpoint, CdpEndpoint, Endpoint, LocalEndpoint, find_browser
+    from .blocking import BlockingRegistry, BlockingSupervisor
     from .core.dialogs import DialogPolicy
     from .core.view import Dialog, Frame, FrameTree, Tab, View
     from .dialog_answer import DialogAnswer
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from .supervisor import Supervisor
 
 _HOMES = {
+    "BlockingRegistry": "blocking",
+    "BlockingSupervisor": "blocking",
     "BrowserbaseEndpoint": "backends",
     "CdpEndpoint": "backends",
     "Dialog": "core.view",
@@ -45,6 +48,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "BlockingRegistry",
+    "BlockingSupervisor",
     "BrowserbaseEndpoint",
     "CdpEndpoint",
     "Dialog",
