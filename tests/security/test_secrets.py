@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from fakes.site import Site
+from fakes.waits import frames
 
 from watchkeeper.server.declared_secrets import DeclaredSecrets
 from watchkeeper.server.logs import Redacted
@@ -101,6 +102,34 @@ async def test_a_secret_is_typed_into_no_frame_of_another_host_nor_below_one(age
     assert not (await acting("browser_type", ref=ref_of(await shown(acting), "Password"), text="secret:bank")).is_error
     unknown = await acting("browser_type", ref=ref_of(await shown(acting), "Password"), text="secret:other")
     assert unknown.structured["error"]["code"] == "unknown_secret" and "bank" in unknown.text
+
+
+@pytest.mark.anyio
+@pytest.mark.chrome
+async def test_what_stands_in_password_fields_is_shown_by_no_script_and_no_raw_command(
+    agent: StartAgent, site: Site
+) -> None:
+    acting = await agent()
+    site.page("/inner", "<input type=password id=q value='inner-one'>")
+    page = (
+        "<input type=password id=p value='correct horse'><input id=u value=user><iframe src='{other}/inner'></iframe>"
+    )
+    await acting("browser_navigate", url=site.page("/", page))
+    await frames(acting.supervisor, 2)
+    replies = [
+        await acting("browser_snapshot"),
+        await acting("browser_evaluate", expression="[p.value, {a: `x${p.value}y`}, u.value]"),
+        await acting("browser_evaluate", expression="q.value", frame_id="f2"),
+        await acting.cdp("Runtime.evaluate", expression="p.value"),
+        await acting.cdp("DOMSnapshot.captureSnapshot", computedStyles=[]),
+        await acting.cdp("DOM.getDocument", depth=-1, pierce=True),
+        await acting.cdp("Accessibility.getFullAXTree"),
+    ]
+    for reply in replies:
+        assert not reply.is_error, reply.text
+        said = reply.text + json.dumps(reply.structured)
+        assert "correct horse" not in said and "inner-one" not in said, said[:400]
+    assert replies[1].structured["value"] == ["[password]", {"a": "x[password]y"}, "user"]
 
 
 def test_a_secret_needs_hosts_and_some_length() -> None:

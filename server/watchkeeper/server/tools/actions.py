@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import render
+from ..password_fields import without_passwords
 from .spec import DEFAULT_TASK, TASK_ID, TIMEOUT, Annotations, Arguments, Call, Json, ToolResult, ToolSpec, call_limit
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ async def evaluate(call: Call, arguments: Arguments) -> ToolResult:
     found: Any = await supervisor.evaluate(
         arguments["expression"], frame_id=arguments.get("frame_id"), timeout=arguments.get("timeout")
     )
+    found = await without_passwords(found, supervisor)
     text, cut = render.value(found, EVALUATED_SHOWN)
     if not cut:
         return ToolResult(render.fenced(text, "result"), {"value": found})

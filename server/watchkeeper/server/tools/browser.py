@@ -6,6 +6,7 @@ Rule: what a page says is fenced in the text form; in the structured form it sta
 from typing import Any
 
 from .. import render
+from ..password_fields import without_passwords
 from .spec import DEFAULT_TASK, TASK_ID, TIMEOUT, Annotations, Arguments, Call, Json, ToolResult, ToolSpec, call_limit
 
 CDP_RESULT_SHOWN = 20_000
@@ -101,7 +102,7 @@ async def cdp(call: Call, arguments: Arguments) -> ToolResult:
         target_id=arguments.get("target_id"),
         timeout=arguments.get("timeout"),
     )
-    found: dict[str, Any] = dict(result)
+    found: dict[str, Any] = await without_passwords(dict(result), supervisor)
     text, cut = render.value(found, CDP_RESULT_SHOWN)
     if not cut:
         return ToolResult(render.fenced(text, "result"), {"result": found})
