@@ -11,7 +11,9 @@ from watchkeeper.supervisor import Supervisor
 from watchkeeper.supervisor.errors import DialogOpened
 from watchkeeper.supervisor.page import (
     NotInteractable,
+    PageLoading,
     click,
+    effects,
     hover,
     press,
     screenshot,
@@ -149,3 +151,24 @@ async def test_nothing_is_done_behind_an_open_dialog_and_everything_says_so_at_o
     assert (await screenshot(supervisor)).data
     await supervisor.answer_dialog("dismiss")
     await click(supervisor, ref(text, "Name"))
+
+
+async def test_a_page_that_waits_for_a_response_is_told_as_waiting_and_comes_back(
+    supervisor: Supervisor, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(effects, "LOAD_WAIT_S", 0.3)
+    site.hang("/hang")
+    await supervisor.navigate(site.page("/", "<a href=/hang>Report</a><button onclick='window.hit = 1'>Other</button>"))
+    text = await look(supervisor)
+    done = await click(supervisor, ref(text, "Report"))
+    assert [a.state for a in done.effects.arrivals] == ["waiting"]
+    shown = await take_snapshot(supervisor)
+    assert shown.stale
+    assert "response from" in shown.text
+    assert 'link "Report"' in shown.text
+    with pytest.raises(PageLoading, match="/hang"):
+        await click(supervisor, ref(text, "Other"))
+    assert not (await wait_for(supervisor, text="never there", timeout=0.3)).met
+    await supervisor.call("Page.stopLoading")
+    await click(supervisor, ref(text, "Other"))
+    assert await supervisor.evaluate("window.hit") == 1

@@ -13,7 +13,7 @@ from .capture import Picture, pdf, screenshot
 from .downloads import Download, Downloads, downloads_of
 from .effects import Effects
 from .emulation import emulate
-from .errors import NotInteractable, PageError, UnknownCursor, UnknownRef
+from .errors import NotInteractable, PageError, PageLoading, UnknownCursor, UnknownRef
 from .history import go
 from .network import NetworkLog, Request, network_log
 from .port import PagePort
@@ -30,6 +30,7 @@ __all__ = [
     "NetworkLog",
     "NotInteractable",
     "PageError",
+    "PageLoading",
     "PagePort",
     "PageSnapshot",
     "Picture",

@@ -15,6 +15,8 @@ from typing import Any
 from ..core import fields
 from ..core.view import Frame
 from ..errors import CallInterrupted, CallTimeout, ConnectionLost, SupervisorError
+from .errors import PageLoading
+from .loading import Loading
 from .port import PagePort
 from .refs import RefLedger, prefix_of
 from .shadow import ClosedRoots
@@ -55,10 +57,11 @@ class RootGone(Exception):
 class TreeReader:
     """Reads the tree of one task's selected tab."""
 
-    def __init__(self, port: PagePort, worlds: Worlds, ledger: RefLedger) -> None:
+    def __init__(self, port: PagePort, worlds: Worlds, ledger: RefLedger, loading: Loading) -> None:
         self._port = port
         self._worlds = worlds
         self._ledger = ledger
+        self._loading = loading
         self._closed = ClosedRoots(port, worlds)
         self._rendered: dict[str, frozenset[str]] = {}
         """Frame that was read -> the frames with scripts of their own that were rendered in it then."""
@@ -203,11 +206,14 @@ class TreeReader:
             return f"did not answer within {FRAME_TIMEOUT_S:g} s"
         except CallInterrupted:
             return "waits behind a dialog"
+        except PageLoading:
+            return "waits for a response"
         except SupervisorError as error:
             return f"not read: {error.code}"
 
     async def _part(self, frame: Frame, options: ReadOptions, is_top: bool) -> FrameTreePart:
         prefix = prefix_of(frame.short, is_top)
+        await self._loading.over(frame.frame_id)
         for _ in range(SHADOW_PASSES):
             asked = asdict(replace(options, base=self._ledger.next_number(prefix)))
             encoded, slots = await asyncio.gather(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, proxy
 
 from ..core import fields
 from ..core.inputs import Event
@@ -153,5 +153,5 @@ def downloads_of(port: PagePort) -> Downloads:
     """The downloads of a task."""
     found = _downloads.get(port)
     if found is None:
-        found = _downloads[port] = Downloads(port)
+        found = _downloads[port] = Downloads(proxy(port))
     return found

@@ -31,7 +31,8 @@ Phase = Literal["requested", "started", "committed", "loaded", "failed", "over"]
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A frame that shows another document now, or is about to. ``state`` is ``loaded``, ``loading`` or ``failed``."""
+    """A frame that shows another document now, or is about to. ``state`` is ``loaded``, ``loading``, ``waiting``
+    (no response yet) or ``failed``."""
 
     frame: str
     url: str
@@ -57,7 +58,7 @@ class Effects:
             where = "the page" if arrival.frame == "" else f"frame {arrival.frame}"
             status = f", HTTP {arrival.status}" if arrival.status >= 400 else ""
             title = f" {quoted(arrival.title)}" if arrival.title else ""
-            what = {"loaded": "is now", "loading": "is loading", "failed": "could not load"}[arrival.state]
+            what = _ARRIVED[arrival.state]
             told.append(f"{where} {what}{title} {quoted(arrival.url)}{status}")
         if self.moved_to:
             told.append(f"the address is now {quoted(self.moved_to)}")
@@ -65,6 +66,14 @@ class Effects:
         told += [f"started the download of {quoted(name)}" for name in self.downloads]
         told += [f"dialog {d.id} is open: {d.type} {quoted(d.message[:300])}" for d in self.dialogs]
         return told
+
+
+_ARRIVED = {
+    "loaded": "is now",
+    "loading": "is loading",
+    "waiting": f"still waits, after {LOAD_WAIT_S:g} s, for a response from",
+    "failed": "could not load",
+}
 
 
 @dataclass(slots=True)
@@ -251,7 +260,7 @@ class Watch:
         short = ""
         if frame_id != self._top:
             short = next((f.short for f in self.port.snapshot().frames if f.frame_id == frame_id), "?")
-        states = {"loaded": "loaded", "failed": "failed"}
+        states = {"loaded": "loaded", "failed": "failed", "requested": "waiting", "started": "waiting"}
         url, title, status = navigation.url, "", 0
         if navigation.phase == "loaded":
             try:

@@ -1,5 +1,6 @@
 """Errors of acting on a page: they say what is in the way, and what would work."""
 
+from ..core.quoting import quoted
 from ..errors import SupervisorError
 
 
@@ -30,3 +31,17 @@ class UnknownCursor(PageError):
     """The cursor or ``since`` names a snapshot that is not kept any more."""
 
     code = "unknown_cursor"
+
+
+class PageLoading(PageError):
+    """The page waits for the response of a navigation; until it comes, the page answers nothing."""
+
+    code = "page_loading"
+
+    def __init__(self, url: str, seconds: float) -> None:
+        address = quoted(url[:200])
+        super().__init__(
+            f"The page has waited {seconds:.0f} s for a response from {address} and answers nothing until then.",
+            "Wait for it with browser_wait, go elsewhere with browser_navigate, or give the page back with "
+            "browser_cdp Page.stopLoading.",
+        )

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, proxy
 
 from ..core import fields
 from ..core.inputs import Event
@@ -201,5 +201,5 @@ def network_log(port: PagePort) -> NetworkLog:
     """The log of a task, made where there is none. ``start`` begins it."""
     log = _logs.get(port)
     if log is None:
-        log = _logs[port] = NetworkLog(port)
+        log = _logs[port] = NetworkLog(proxy(port))
     return log

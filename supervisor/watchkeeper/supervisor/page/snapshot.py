@@ -15,7 +15,7 @@ from ..errors import CallInterrupted, CallTimeout, InvalidArgument, UnknownFrame
 from ..token_estimate import rough_cost
 from . import render
 from .capture_tree import Reading, ReadOptions, RootGone
-from .errors import UnknownRef
+from .errors import PageLoading, UnknownRef
 from .lines import lines_of
 from .port import PagePort
 from .refs import parse
@@ -73,16 +73,16 @@ async def take_snapshot(
     if cursor is not None:
         return _from_cursor(state, cursor, max_tokens, cost)
     before = state.kept(since) if since is not None else None
-    stale = False
+    stale = ""
     try:
         async with state.lock:
             kept = await _read(supervisor, state, root, frame_id)
-    except (CallInterrupted, CallTimeout):
+    except (CallInterrupted, CallTimeout, PageLoading) as error:
         tab = supervisor.snapshot().selected_tab
         latest = state.latest(tab.tab_id) if tab is not None and root is None and frame_id is None else None
         if latest is None:
             raise
-        kept, stale = latest, True
+        kept, stale = latest, error.message
     header = _header(kept, stale)
     budget = None if max_tokens is None else max(LEAST_TOKENS // 2, max_tokens - cost(header) - 2)
     if find is not None:
@@ -92,7 +92,7 @@ async def take_snapshot(
         header += f", changes since {before.snapshot_id}"
     else:
         rendered = render.render(kept.lines, kept.snapshot_id, max_tokens=budget, cost=cost)
-    return _result(kept, header, rendered, stale)
+    return _result(kept, header, rendered, bool(stale))
 
 
 async def _read(supervisor: PagePort, state: PageState, root: str | None, frame_id: str | None) -> Kept:
@@ -187,11 +187,11 @@ def _notes(reading: Reading, start: Frame) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _header(kept: Kept, stale: bool) -> str:
+def _header(kept: Kept, stale: str) -> str:
     top, view, height = kept.scroll
     scrolled = f", scrolled to {top} of {height - view} px" if height > view + 1 else ""
     notes = "".join(f", {note}" for note in kept.notes)
-    old = " (an earlier one: a dialog holds the page, or it does not answer)" if stale else ""
+    old = f" (an earlier one, for the page cannot be read now: {stale})" if stale else ""
     return f"snapshot {kept.snapshot_id}{old}: {quoted(kept.title[:200])} {quoted(kept.url[:500])}{scrolled}{notes}"
 
 

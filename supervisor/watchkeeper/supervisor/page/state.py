@@ -7,13 +7,14 @@ large snapshot.
 import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, proxy
 
 from ..core.view import Frame
 from ..errors import DialogOpened, NoPage
 from .capture_tree import TreeReader
 from .errors import UnknownCursor
 from .lines import Lines
+from .loading import Loading
 from .port import PagePort
 from .refs import RefLedger
 from .worlds import Worlds
@@ -43,7 +44,8 @@ class PageState:
     def __init__(self, port: PagePort) -> None:
         self.worlds = Worlds(port)
         self.ledger = RefLedger()
-        self.reader = TreeReader(port, self.worlds, self.ledger)
+        self.loading = Loading(port)
+        self.reader = TreeReader(port, self.worlds, self.ledger, self.loading)
         self.lock = asyncio.Lock()
         """Held while the tree is read: two readings at once would give numbers twice."""
         self.emulated_media: dict[str, str] = {}
@@ -85,9 +87,10 @@ _states: WeakKeyDictionary[PagePort, PageState] = WeakKeyDictionary()
 
 
 def state_of(port: PagePort) -> PageState:
+    """What is remembered of a task. It knows its supervisor by a weak reference, so it ends with it."""
     state = _states.get(port)
     if state is None:
-        state = _states[port] = PageState(port)
+        state = _states[port] = PageState(proxy(port))
     return state
 
 

@@ -50,6 +50,7 @@ async def call(
     if tab is not None and any(dialog.tab_id == tab.tab_id for dialog in view.pending_dialogs):
         raise dialog_opened("the action", view.pending_dialogs, sent=False)
     frame, number = frame_of_ref(port, ref)
+    await state_of(port).loading.over(frame.frame_id)
     result = await state_of(port).worlds.run(frame, function, number, *arguments, timeout=timeout)
     if not isinstance(result, dict):
         return Target(ref, frame, number, ref), result

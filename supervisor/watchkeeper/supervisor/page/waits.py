@@ -130,8 +130,10 @@ async def _ask(port: PagePort, frame: Frame, timeout: float, function: str, *arg
             return await state_of(port).worlds.run(
                 frame, function, *arguments, max(left, 0.0), timeout=max(left, 0.0) + 2
             )
-        except (CallInterrupted, CallTimeout):
+        except CallInterrupted:
             raise
+        except CallTimeout:
+            return False  # a page that waits for a response, or is busy: not met
         except (EvaluationFailed, SupervisorError):
             if left <= 0 or all(f.frame_id != frame.frame_id for f in port.snapshot().frames):
                 return False
