@@ -16,8 +16,10 @@ from watchkeeper.server.settings import Settings
 from watchkeeper.server.url_policy import UrlPolicy
 from watchkeeper.supervisor.egress import Gate, Outcome, Resolver
 from watchkeeper.supervisor.egress import gate as gate_module
+from watchkeeper.supervisor.egress.dialling import Upstream
 from watchkeeper.supervisor.egress.resolving import REMEMBERED_S
 from watchkeeper.supervisor.egress.socks import Handshake, Rejected, Wanted
+from watchkeeper.supervisor.errors import InvalidArgument
 
 pytestmark = pytest.mark.anyio
 GUARD_S = 20.0
@@ -265,6 +267,42 @@ async def test_another_proxy_is_gone_through_once_the_host_is_allowed(
         _, writer = await through(gate, "good.test", port)
         writer.close()
         assert (other.granted, gate.granted) == (1, 1)
+
+
+async def test_a_proxy_that_makes_no_tunnels_forwards_requests_and_loopback_needs_none(
+    serve: Callable[[Handler], Awaitable[int]],
+) -> None:
+    heads: list[bytes] = []
+
+    async def forward_only(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        refused = heads[-1].startswith(b"CONNECT")
+        body = b"" if refused else await reader.readexactly(4)
+        status = b"403 Forbidden" if refused else b"200 OK"
+        writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    http = await serve(forward_only)
+    local = await serve(echo)
+    async with opened(Names(), upstream=f"http://127.0.0.1:{http}") as gate:
+        reader, writer = await through(gate, "far.test", 80)
+        writer.write(b"POST /a?b HTTP/1.1\r\nHost: far.test\r\nConnection: keep-alive\r\nContent-")
+        writer.write(b"Length: 4\r\n\r\nbody")
+        assert (await asyncio.wait_for(reader.read(-1), GUARD_S)).endswith(b"\r\n\r\nbody")
+        writer.close()
+        assert heads[-1].startswith(b"POST http://far.test/a?b HTTP/1.1\r\nConnection: close\r\nHost: far.test\r\n")
+        assert b"keep-alive" not in heads[-1]
+        assert (await refusal(gate, "far.test", 443)).net_error == "net::ERR_TUNNEL_CONNECTION_FAILED"
+        asked = len(heads)
+        _, writer = await through(gate, "127.0.0.1", local)
+        writer.close()
+        assert len(heads) == asked  # what is on this machine is reached from here
+
+
+def test_a_kind_of_proxy_that_is_not_spoken_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="https: proxy"):
+        Upstream.of("https://proxy.example:443")
+    assert Upstream.of("proxy.example:3128") == Upstream("http", "proxy.example", 3128)
+    assert Upstream.of("socks5h://[::1]") == Upstream("socks5", "::1", 1080)
 
 
 @given(st.binary(max_size=600), st.lists(st.integers(1, 50), max_size=20))

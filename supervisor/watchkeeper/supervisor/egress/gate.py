@@ -6,12 +6,11 @@ in a short ring for the one who has to explain them, and each refusal is told to
 
 import asyncio
 import contextlib
-import socket
 import time
 from collections import deque
 from collections.abc import Callable
 
-from .dialling import NotConnected, Upstream, dial
+from .dialling import Dialled, NotConnected, Upstream, dial, forwarded
 from .policy import EgressPolicy, Outcome, ProxyRoute
 from .resolving import Resolver
 from .socks import GRANTED, NOT_REACHED, Handshake, Rejected, Wanted
@@ -68,7 +67,7 @@ class Gate:
 
     @property
     def route(self) -> ProxyRoute:
-        bypass = NO_LOOPBACK if self.policy.checks_loopback or self._upstream else LOOPBACK_PAST
+        bypass = NO_LOOPBACK if self.policy.checks_loopback else LOOPBACK_PAST
         return ProxyRoute(f"socks5://127.0.0.1:{self._port}", bypass, relayed_only=self.policy.checks_loopback)
 
     async def open(self) -> "Gate":
@@ -107,7 +106,7 @@ class Gate:
     def gone(self, client: "_Client") -> None:
         self._clients.discard(client)
 
-    async def reach(self, wanted: Wanted) -> socket.socket | None:
+    async def reach(self, wanted: Wanted) -> Dialled | None:
         """Connect as asked, or record why not."""
         try:
             made = await dial(wanted.host, wanted.port, self.policy, self._resolver, self._upstream)
@@ -177,6 +176,8 @@ class _Client(_Side):
         self._handshake: Handshake | None = Handshake()
         self._dialling: asyncio.Task[None] | None = None
         self._limit: asyncio.TimerHandle | None = None
+        self._forward: Wanted | None = None
+        self._head = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -186,6 +187,9 @@ class _Client(_Side):
         self._limit = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT_S, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
+        if self._forward is not None:
+            self._send_head(data, self._forward)
+            return
         if self._handshake is None:
             super().data_received(data)
             return
@@ -201,6 +205,16 @@ class _Client(_Side):
             self.transport.pause_reading()
             self._dialling = asyncio.create_task(self._connect(wanted, early), name="watchkeeper-egress")
 
+    def _send_head(self, data: bytes, wanted: Wanted) -> None:
+        """The first request is rewritten for the proxy behind; what follows its head goes as it is."""
+        self._head += data
+        head, end, rest = self._head.partition(b"\r\n\r\n")
+        if end:
+            self._forward, self._head = None, b""
+            super().data_received(forwarded(head, wanted.host, wanted.port) + end + rest)
+        elif len(self._head) > BUFFER:
+            self.transport.abort()
+
     async def _connect(self, wanted: Wanted, early: bytes) -> None:
         made = await self._gate.reach(wanted)
         if made is None:
@@ -208,10 +222,12 @@ class _Client(_Side):
                 self.transport.write(NOT_REACHED)
                 self.transport.close()
             return
+        if made.forwarding:
+            self._forward = wanted
         try:
-            await asyncio.get_running_loop().create_connection(lambda: _Server(self, early), sock=made)
+            await asyncio.get_running_loop().create_connection(lambda: _Server(self, early), sock=made.socket)
         except BaseException:
-            made.close()
+            made.socket.close()
             raise
 
     def connected(self, server: "_Server", early: bytes) -> None:
@@ -221,7 +237,7 @@ class _Client(_Side):
         self.peer = server
         self.transport.write(GRANTED)
         if early:
-            server.transport.write(early)
+            self.data_received(early)
         self.transport.resume_reading()
 
     def connection_lost(self, error: Exception | None) -> None:
