@@ -32,7 +32,8 @@ GUARD_S = 30.0
 T = TypeVar("T")
 
 ASK = """<title>page</title><button style='position:fixed;inset:0'>b</button><script>
-  const ask = (kind, id, fallback) => {
+  const ask = (kind, name, fallback) => {
+    const id = `${name}-${Math.random().toString(36).slice(2)}`;  // a page that is loaded again asks anew
     const got = kind === 'alert' ? alert(id) : kind === 'confirm' ? confirm(id) : prompt(id, fallback);
     navigator.sendBeacon(`/told?id=${id}&got=${encodeURIComponent(JSON.stringify(got ?? null))}`);
   };
@@ -115,7 +116,7 @@ class Chaos:
 
     async def ask_in_a_call(self) -> None:
         kind, name = self.question()
-        script = f"void (window.ask || ask)('{kind}', '{name}', 'def')"
+        script = f"void ask('{kind}', '{name}', 'def')"
         await self.bounded(self.supervisor.evaluate(script, frame_id=self.some_frame(), timeout=DEADLINE_S))
 
     async def ask_later(self) -> None:
