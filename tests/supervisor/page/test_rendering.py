@@ -75,6 +75,11 @@ def test_fair_shares_fit_and_leave_nothing_unused(sizes: list[int], budget: int)
         assert sum(min(size, level + 1) for size in sizes) > budget
 
 
+def test_the_main_region_gets_more_shares_and_what_it_leaves_goes_to_the_others() -> None:
+    assert fair_level([900, 900], 400, [3, 1]) == 100
+    assert fair_level([60, 900], 400, [3, 1]) == 340
+
+
 def test_a_long_line_is_cut_and_its_rest_follows_piece_by_piece() -> None:
     text = "".join(f"w{i} " for i in range(2000)).strip()
     lines = Lines([0], [quoted(text)], ["text"], [0], {0: (0, 1)})

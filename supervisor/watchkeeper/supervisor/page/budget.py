@@ -15,18 +15,22 @@ MARKER_SIZE = 70
 """Characters that the note about left-out lines takes, roughly."""
 SMALLEST_SHARE = 160
 """Characters below which a share is not worth having: then fewer regions are shown, and those better."""
+MAIN_WEIGHT = 3
+"""How many shares the main region of a page gets beside its other regions."""
 TAIL_PART = 0.15
 """Part of a cut run's budget that goes to its end."""
 
 
-def fair_level(sizes: Sequence[int], budget: int) -> int:
-    """The share L with which ``sum(min(size, L))`` just fits the budget."""
-    left, count = budget, len(sizes)
-    for number, size in enumerate(sorted(sizes)):
-        share = left // (count - number)
-        if size > share:
+def fair_level(sizes: Sequence[int], budget: int, weights: Sequence[int] | None = None) -> int:
+    """The share L with which ``sum(min(size, L * weight))`` just fits the budget; every weight is 1 by default."""
+    weights = weights or [1] * len(sizes)
+    left, heft = budget, sum(weights)
+    for size, weight in sorted(zip(sizes, weights, strict=True), key=lambda pair: pair[0] / pair[1]):
+        share = left // heft
+        if size > share * weight:
             return share
         left -= size
+        heft -= weight
     return max(sizes, default=0)
 
 
@@ -94,16 +98,18 @@ class Selection:
                 return
             first, budget = first + 1, budget - head
         sizes = [self._weight(*region) for region in regions]
-        level = fair_level(sizes, budget)
+        kinds = self._lines.kinds
+        weights = [MAIN_WEIGHT if kinds[self.start + first] == "main" else 1 for first, _ in regions]
+        level = fair_level(sizes, budget, weights)
         if level >= SMALLEST_SHARE or level >= max(sizes):
-            for region, size in zip(regions, sizes, strict=True):
-                self._fill(*region, min(size, level), frame)
+            for region, size, weight in zip(regions, sizes, weights, strict=True):
+                self._fill(*region, min(size, level * weight), frame)
             return
         self._ends_of_run(regions, sizes, budget - MARKER_SIZE, frame)
 
     def _ends_of_run(self, regions: list[tuple[int, int]], sizes: list[int], budget: int, frame: int) -> None:
         """Too many regions to show something of each: the first ones and the last."""
-        cap = max(SMALLEST_SHARE, budget // 8)
+        cap = max(SMALLEST_SHARE, budget // 3)
         tail_left = int(budget * TAIL_PART)
         tail = len(regions)
         while tail > 1 and min(sizes[tail - 1], cap) <= tail_left:
@@ -113,7 +119,7 @@ class Selection:
         left = int(budget * (1 - TAIL_PART)) + tail_left
         for number in range(tail):
             size = min(sizes[number], cap)
-            if size > left:
+            if size > left and sum(sizes[number:tail]) > left + MARKER_SIZE:
                 break
             left -= size
             self._fill(*regions[number], size, frame)

@@ -68,7 +68,7 @@ class _Writer:
             while lifted and i >= lifted[-1][0]:
                 lifted.pop()
             depth = depths[i] - (lifted[-1][1] if lifted else 0)
-            role, end = roles[i], ends[i]
+            start, role, end = i, roles[i], ends[i]
             if end == i + 1 and role == "":
                 text, kind = quoted(names[i]), "text"
             elif i in self._span_of_owner:
@@ -89,7 +89,7 @@ class _Writer:
                     continue
                 else:
                     text = self._head(i)
-                kind = role or "text"
+                kind = role if role not in SILENT else self._kind_within(start, end)
             self._add(depth, text, kind, span)
             i += 1
         while open_spans:
@@ -104,6 +104,10 @@ class _Writer:
         out.texts.append(text)
         out.kinds.append(kind)
         out.frames.append(span)
+
+    def _kind_within(self, start: int, end: int) -> str:
+        """What a line that only arranges is counted as: the first thing in it that can be acted on."""
+        return next((self._tree.roles[i] for i in range(start, end) if self._tree.refs[i]), "text")
 
     def _says_nothing(self, i: int) -> bool:
         tree = self._tree
