@@ -1,4 +1,4 @@
-"""Traces: what a real browser sent, as JSON lines, recorded by ``tests/traces/record.py`` and replayed through ``step``.
+"""Traces: what a real browser sent, as JSON lines; recorded by ``tests/traces/record.py``, replayed through ``step``.
 
 The first line says what was recorded (``browser``, ``bridge``, ``policy``). Each further line is one input, with the
 seconds since the first: ``event`` (with ``session`` and ``params``), ``reply`` to a command of the core (``method``,
@@ -53,9 +53,8 @@ class Recorder:
             case Event(session, method, params):
                 ours = method != "Debugger.scriptParsed" or params.get("url") == "watchkeeper-bridge.js"
                 if ours and method in {*_TARGET_EVENTS, *_SESSION_EVENTS}:
-                    params = (
-                        {**params, "callFrames": params.get("callFrames", [])[:1]} if "paused" in method else params
-                    )
+                    if method == "Debugger.paused":
+                        params = {**params, "callFrames": params.get("callFrames", [])[:1]}
                     self._add(now, {"event": method, "session": session, "params": params})
             case AnswerDialog(dialog_id, accept, text, by):
                 self._add(now, {"answer": [dialog_id, accept, text, by]})

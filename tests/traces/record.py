@@ -1,4 +1,4 @@
-"""Record traces from a real Chromium: ``python tests/traces/record.py [name ...]``. Run by hand, once per browser change.
+"""Record traces from a real Chromium, by hand, when browsers change: ``python tests/traces/record.py [name ...]``.
 
 Each scenario drives a supervisor and leaves ``tests/traces/NAME.jsonl``; ``tests/supervisor/core/test_traces.py`` says
 what must come of it. The form is described in ``tests/fakes/traces.py``.

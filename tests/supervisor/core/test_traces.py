@@ -53,7 +53,8 @@ def test_a_dialog_of_a_nested_process_names_its_frame_and_is_closed_by_the_answe
 
 
 def test_a_page_that_comes_back_from_the_cache_has_its_frames_of_every_process_again() -> None:
-    assert frames(end("back_from_the_cache")) == [("a.test/", False), ("a.test/inner", False), ("b.test/inner", True)]
+    seen = sorted(frames(end("back_from_the_cache")))
+    assert seen == [("a.test/", False), ("a.test/inner", False), ("b.test/inner", True)]
 
 
 def test_a_crash_ends_calls_and_dialog_and_a_navigation_revives_the_tab() -> None:
@@ -82,9 +83,12 @@ def test_a_page_that_is_left_takes_its_dialog_along_and_the_next_one_arrives() -
 
 def test_a_displaced_dialog_is_ended_and_the_address_is_put_back() -> None:
     sent: list[Send] = []
-    for state, _, commands in replay("displaced_dialog"):
+    for _, _, commands in replay("displaced_dialog"):
         sent.extend(command for command in commands if isinstance(command, Send))
-    assert dialogs(view(state)) == [("inner", "native", "remote", "dismiss"), ("outer", "native", "agent", "dismiss")]
+    assert dialogs(end("displaced_dialog")) == [
+        ("inner", "native", "remote", "dismiss"),
+        ("outer", "native", "agent", "dismiss"),
+    ]
     assert "http://a.test/" in sent[-1].params["expression"]
 
 
