@@ -137,11 +137,13 @@ async def test_a_page_that_goes_to_a_refused_host_by_itself_gets_nowhere(
         assert "/secret" not in tempting.requests
 
 
-@pytest.mark.parametrize("where", ["launched", "attached"])
+@pytest.mark.parametrize("where", ["launched", "launched with a kept profile", "attached"])
 async def test_redirects_to_a_refused_host_are_an_error_that_says_so(
-    agent: StartAgent, tempting: Site, where: str, foreign: ForeignChromium
+    agent: StartAgent, tempting: Site, where: str, foreign: ForeignChromium, tmp_path: Path
 ) -> None:
     attached = {"cdp_url": foreign.url} if where == "attached" else {}
+    if "kept" in where:
+        attached = {"user_data_dir": str(tmp_path / "kept")}
     acting = await agent(browser={**ALLOWED, **attached})
     reply = await acting("browser_navigate", url=tempting.url("/redirect"))
     assert reply.is_error and reply.structured["error"]["code"] == "url_refused"
