@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, overload
 
 from watchkeeper.context.core.budget import Budgets, summary_budget
 from watchkeeper.context.core.carried import carried_messages
-from watchkeeper.context.core.cutting import cut_message
+from watchkeeper.context.core.cutting import Count, cut_message
 from watchkeeper.context.core.evidence import Harvest, SourceLine, harvest, render_evidence
 from watchkeeper.context.core.messages import INSTRUCTION_ROLES, Message, content_text, texts_of
 from watchkeeper.context.core.pruning import RERUN, Recover
@@ -33,6 +34,8 @@ from watchkeeper.context.summarizers.port import Summarizer
 from watchkeeper.context.tokens import Tokenizer, message_tokens, total_tokens
 
 LEAST_TARGET: Final = 200
+COUNTED: Final = 4_096
+"""Texts whose size one compaction remembers."""
 MODEL_SHARE: Final = 0.4
 """Of the record's tokens, what a model-based summary may have; the floor has the rest."""
 SAID_SHARE: Final = 0.10
@@ -116,17 +119,19 @@ def compact(order: Order) -> Outcome:
         )
     with ThreadPoolExecutor(1, thread_name_prefix="token-count") as pool:
         # tiktoken releases the interpreter: the whole list is counted while the middle is read.
-        before = pool.submit(total_tokens, _Watched(order.messages, order.cancelled), order.tokenizer.count)
-        return _Run(order, before).outcome()
+        count = lru_cache(maxsize=COUNTED)(order.tokenizer.count)
+        before = pool.submit(total_tokens, _Watched(order.messages, order.cancelled), count)
+        return _Run(order, before, count).outcome()
 
 
 class _Run:
     """The steps of one compaction over what they share."""
 
-    def __init__(self, order: Order, before: Future[int]) -> None:
+    def __init__(self, order: Order, before: Future[int], count: Count) -> None:
         self.order = order
         self.budgets = order.budgets
-        self.count = order.tokenizer.count
+        # Head, tail and record are measured more than once; a text is counted once.
+        self.count = count
         self.before = before
         self.changes: dict[int, str] = {}
         self.repairs: tuple[Repair, ...] = ()
