@@ -37,13 +37,14 @@ MAX_CHUNK = 400
 """A longer run without a blank is data (base64, minified code), not a name: it is not looked at."""
 
 _EXTENSIONS = (
-    "adoc astro avi avif bash bat bib bin bz2 c cc cfg cjs clj cmake cmd conf cpp cs csproj css csv cts cxx dart db deb "
-    "diff dll doc docx dylib ear eml env eps epub erl ex exe exs fish flac fs gif go gotmpl gql gradle graphql gz h hbs "
-    "hcl hpp hs htm html icns ico ics ini ipynb iso j2 jar java jpeg jpg js json json5 jsonc jsonl jsx key kt kts less "
-    "lock log lua m4a map md mdx mjs mk ml mod mov mp3 mp4 mpp mts nim nix odp ods odt ogg onnx org out parquet patch pb "
-    "pdf pem php pkl plist png po pot ppt pptx proto ps1 psd py pyc pyi pyx qml r rar rb rego rpm rs rst rtf sass scala "
-    "scss service sh sln so sol sql sqlite srt sum svelte svg swift tar tex tf tfvars tgz tif tiff tmpl toml traj ts tsv "
-    "tsx ttf txt vb vue war wasm wav webm webp whl woff woff2 xls xlsb xlsm xlsx xml xz yaml yml zig zip zsh zst"
+    "adoc astro avi avif bash bat bib bin bz2 c cc cfg cjs clj cmake cmd conf cpp cs csproj css csv cts cxx dart "
+    "db deb diff dll doc docx dylib ear eml env eps epub erl ex exe exs fish flac fs gif go gotmpl gql gradle "
+    "graphql gz h hbs hcl hpp hs htm html icns ico ics ini ipynb iso j2 jar java jpeg jpg js json json5 jsonc "
+    "jsonl jsx key kt kts less lock log lua m4a map md mdx mjs mk ml mod mov mp3 mp4 mpp mts nim nix odp ods odt "
+    "ogg onnx org out parquet patch pb pdf pem php pkl plist png po pot ppt pptx proto ps1 psd py pyc pyi pyx qml "
+    "r rar rb rego rpm rs rst rtf sass scala scss service sh sln so sol sql sqlite srt sum svelte svg swift tar "
+    "tex tf tfvars tgz tif tiff tmpl toml traj ts tsv tsx ttf txt vb vue war wasm wav webm webp whl woff woff2 "
+    "xls xlsb xlsm xlsx xml xz yaml yml zig zip zsh zst"
 )
 _EXT = "|".join(sorted(_EXTENSIONS.split(), key=len, reverse=True))
 _CURRENCY = "$€£¥₽₹₩₴元円"

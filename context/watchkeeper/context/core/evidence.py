@@ -4,42 +4,46 @@ Rules this module keeps:
 
 - Pure and deterministic: the same messages, budget and topic give the same harvest.
 - Everything in a harvest is quoted; nothing is rephrased. What a person typed comes first, word for word.
-- Lines are chosen greedily by the worth of what they say that nothing chosen before (or still visible) says, per
-  token; identifiers no chosen line shows are listed bare at the end.
+- Evidence stands in the order of the source and says who spoke; identifiers that no quoted line shows are listed where
+  they were met, next to what they were met with.
 - Tokens are counted with the caller's `count` a few times per harvest, on whole renderings; single lines are estimated.
 """
 
 from __future__ import annotations
 
-import heapq
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
+from watchkeeper.context.core.cues import tells_decision, tells_error
+from watchkeeper.context.core.focus import Focus
 from watchkeeper.context.core.lexicon import Lexicon, Term
 from watchkeeper.context.core.quotes import Quote, choose_quotes, typed_text
-from watchkeeper.context.core.source_lines import Part, Speaker, parts_of, pieces
+from watchkeeper.context.core.selection import Chooser, Pick
+from watchkeeper.context.core.source_lines import Speaker, parts_of, pieces
+from watchkeeper.context.core.units import Unit, Units, estimate
 
-WORTH: dict[Speaker, float] = {"user": 4.0, "host": 1.0, "assistant": 5.0, "call": 5.0, "result": 1.0}
-LINE_WORTH: dict[Speaker, float] = {"user": 1.0, "host": 1.0, "assistant": 1.1, "call": 1.0, "result": 1.0}
-QUOTES_SHARE = 0.35
-INDEX_SHARE = 0.12
-DILUTION = 0.1
-MIN_WORDS = 4
-MAX_UNIT = 160
-_WORD = re.compile(r"[^\W\d_]{4,}")
-TOPIC_SHARE = 0.65
+WORTH: Final[dict[Speaker, float]] = {"user": 4.0, "host": 1.0, "assistant": 5.0, "call": 5.0, "result": 1.0}
+"""What a sighting says about future need, by who wrote it: the agent reuses above all what it wrote before."""
+DILUTION: Final = 0.1
+"""A sighting among n terms of one part counts n to the minus this: a long listing says less about each."""
+QUOTES_SHARE: Final = 0.35
+"""The most of the budget that people's words take; what they do not need goes to evidence."""
+TOPIC_SHARE: Final = 0.65
+"""Of the evidence, what lines about the focus topic may have before all others."""
+_HEADINGS: Final = 12
+_FITTED: Final = 0.985
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line quoted from message `index`."""
+    """What message `index` holds: quoted text, or (`listed`) names of anchors found there."""
 
     index: int
     speaker: Speaker
     tool: str
     text: str
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,14 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Harvest:
-    """What was kept of some messages; `tokens` is the size of `render()`."""
+    """What was kept of some messages.
+
+    Attributes:
+        user_quotes: what people typed, in order; `quotes_omitted` messages are missing among them.
+        evidence: quoted lines and listed names, in order.
+        anchors: the listed names by kind.
+        tokens: the size of `render()`.
+    """
 
     user_quotes: tuple[Quote, ...] = ()
     quotes_omitted: int = 0
@@ -66,56 +77,32 @@ class Harvest:
     coverage: Coverage = Coverage()
     tokens: int = 0
 
-    def render(self) -> str:
-        """The harvest as Markdown; empty when nothing was kept."""
-        return "\n\n".join(
-            f"## {title}\n{body}"
-            for title, body in (
-                ("User Messages", render_quotes(self.user_quotes, self.quotes_omitted)),
-                ("Evidence", render_evidence(self.evidence)),
-            )
-            if body
+    @property
+    def errors(self) -> tuple[SourceLine, ...]:
+        """The kept lines that tell of errors."""
+        return tuple(line for line in self.evidence if not line.listed and tells_error(line.text))
+
+    @property
+    def decisions(self) -> tuple[SourceLine, ...]:
+        """The kept lines in which a person or the agent decides something or gives a reason."""
+        return tuple(
+            line
+            for line in self.evidence
+            if line.speaker in ("user", "assistant") and not line.listed and tells_decision(line.text)
         )
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The listed files and paths."""
+        return tuple(self.anchors.get("path", ())) + tuple(self.anchors.get("file", ()))
 
-def render_quotes(quotes: Sequence[Quote], omitted: int) -> str:
-    lines = ["> " + quote.text.replace("\n", "\n> ") for quote in quotes]
-    if omitted:
-        lines.append(f"({omitted} more messages not shown)")
-    return "\n".join(lines)
-
-
-def render_evidence(lines: Sequence[SourceLine]) -> str:
-    out = []
-    last: tuple[str, str] | None = None
-    for line in lines:
-        mark = ""
-        if (line.speaker, line.tool) != last:
-            last = (line.speaker, line.tool)
-            mark = _mark(line)
-        out.append(mark + line.text)
-    return "\n".join(out)
-
-
-def _mark(line: SourceLine) -> str:
-    if line.speaker == "call":
-        return f"{line.tool or 'call'}> "
-    if line.speaker == "result":
-        return f"{line.tool or 'result'}: "
-    return {"user": "U: ", "host": "H: ", "assistant": "A: "}[line.speaker]
-
-
-def render_anchors(anchors: Mapping[str, Sequence[str]]) -> str:
-    return "\n".join(f"{kind}: {', '.join(texts)}" for kind, texts in anchors.items())
-
-
-@dataclass(slots=True)
-class _Candidate:
-    line: SourceLine
-    terms: frozenset[Term]
-    factor: float
-    cost: float
-    number: int = 0
+    def render(self) -> str:
+        """The harvest as Markdown; empty when nothing was kept."""
+        sections = (
+            ("User Messages", render_quotes(self.user_quotes, self.quotes_omitted)),
+            ("Evidence", render_evidence(self.evidence)),
+        )
+        return "\n\n".join(f"## {title}\n{body}" for title, body in sections if body)
 
 
 def harvest(
@@ -129,244 +116,178 @@ def harvest(
     """What an agent will need from `messages` (originals), in at most `budget` tokens of `render()`.
 
     `count` gives the tokens of a text. `visible` are messages that stay in the conversation: what they show need not be
-    repeated. With a `focus_topic` most of the room goes to lines about it.
+    repeated. With a `focus_topic` about two thirds of the evidence are lines about it, as far as there are such lines.
     """
     lexicon = Lexicon()
-    candidates: list[_Candidate] = []
-    typed: list[tuple[int, str]] = []
-    known: set[str] = set()
-    total = max(1, len(messages))
-    after_tool = False
-    for part in parts_of(messages):
-        speaker = part.speaker
-        if speaker == "user":
-            text = typed_text(part.text, after_tool=after_tool)
-            if text:
-                typed.append((part.index, text))
-            else:
-                speaker = "host"
-        after_tool = speaker == "result"
-        here: set[Term] = set()
-        unit: list[str] = []
-        unit_terms: set[Term] = set()
-        words: set[str] = set()
-        for piece in pieces(part.text):
-            terms = lexicon.terms(piece)
-            here |= terms
-            if not terms or piece in known:
-                continue
-            known.add(piece)
-            unit.append(piece)
-            unit_terms |= terms
-            longest = max((lexicon.texts[t] for t in terms if lexicon.kinds[t] is not None), key=len, default="")
-            words.update(_WORD.findall(piece.replace(longest, " ")))
-            if len(words) >= MIN_WORDS or sum(map(len, unit)) > MAX_UNIT:
-                text = "\n".join(unit)
-                candidates.append(
-                    _Candidate(
-                        SourceLine(part.index, speaker, part.tool, text),
-                        frozenset(unit_terms),
-                        LINE_WORTH[speaker],
-                        estimate(text) + 1.5,
-                    )
-                )
-                unit, unit_terms, words = [], set(), set()
-        if unit:
-            text = "\n".join(unit)
-            candidates.append(
-                _Candidate(
-                    SourceLine(part.index, speaker, part.tool, text),
-                    frozenset(unit_terms),
-                    LINE_WORTH[speaker],
-                    estimate(text) + 1.5,
-                )
-            )
-        lexicon.sight(here, WORTH[speaker] / (1 + len(here)) ** DILUTION, part.index)
-
-    covered: set[Term] = set()
-    for part in parts_of(visible):
-        for piece in pieces(part.text):
-            covered |= lexicon.terms(piece)
-    quotes, omitted = choose_quotes(typed, int(budget * QUOTES_SHARE * 3.6))
-    quotes_text = render_quotes(quotes, omitted)
-    for quote in quotes:
-        for piece in pieces(quote.text):
-            covered |= lexicon.terms(piece)
-    room = budget - count(quotes_text) - 25
-    weights = lexicon.weights(total + len(visible))
-    HOME.clear()
-    for n, c in enumerate(candidates):
-        c.number = n
-        for t in c.terms:
-            HOME.setdefault(t, c)
-    picks = _choose(candidates, lexicon, weights, covered, room * 1.6)
-    lines, anchors = _fit(picks, lexicon, room, count)
-    for line in lines:
-        for piece in line.text.split("\n"):
-            covered |= lexicon.terms(piece)
-    anchor_terms = [t for t, kind in enumerate(lexicon.kinds) if kind is not None and lexicon.score[t] > 0]
+    units, typed = _read(messages, lexicon)
+    quotes, omitted, quotes_tokens = _quotes(typed, int(budget * QUOTES_SHARE), count)
+    covered = _shown_by(visible, quotes, lexicon)
+    weights = lexicon.weights(len(messages) + len(visible))
+    room = budget - quotes_tokens - _HEADINGS
+    picks = _choose(units, Chooser(lexicon, weights, covered), room * 1.6, room, focus_topic)
+    evidence, used = _fit(picks, lexicon, room, count)
+    for pick in used:
+        covered.update(pick.unit.terms if pick.anchor is None else (pick.anchor,))
+    listed = [pick.anchor for pick in used if pick.anchor is not None]
+    known = [t for t, kind in enumerate(lexicon.kinds) if kind is not None and lexicon.is_known(t)]
     result = Harvest(
-        tuple(quotes),
-        omitted,
-        lines,
-        anchors,
-        Coverage(
+        user_quotes=tuple(quotes),
+        quotes_omitted=omitted,
+        evidence=evidence,
+        anchors=_by_kind(listed, lexicon),
+        coverage=Coverage(
             messages=len(messages),
-            anchors_known=len(anchor_terms),
-            anchors_kept=sum(t in covered for t in anchor_terms) + sum(map(len, anchors.values())),
+            anchors_known=len(known),
+            anchors_kept=sum(t in covered for t in known),
             user_messages=len(typed),
             user_messages_quoted=len(quotes),
             user_characters=sum(len(text) for _, text in typed),
-            user_characters_quoted=sum(len(q.text) for q in quotes),
+            user_characters_quoted=sum(len(quote.text) for quote in quotes),
         ),
     )
-    return Harvest(result.user_quotes, omitted, lines, anchors, result.coverage, count(result.render()))
+    return replace(result, tokens=count(result.render()))
 
 
-def estimate(text: str) -> float:
-    """Tokens of a short text, roughly."""
-    if text.isascii():
-        return len(text) / 3.4
-    wide = sum(c > "\u2e7f" for c in text)
-    other = sum("\x7f" < c <= "\u2e7f" for c in text)
-    return (len(text) - wide - other) / 3.4 + wide * 0.9 + other * 0.5
+# --- reading ------------------------------------------------------------------------------------------
 
 
-_Pick = tuple[float, "_Candidate | Term"]
-TRIM = 50
-HOME = {}
-BARE = 0.7
+def _read(messages: Sequence[Mapping[str, Any]], lexicon: Lexicon) -> tuple[list[Unit], list[tuple[int, str]]]:
+    """The units of all messages, and what people typed, by message index."""
+    units = Units(lexicon)
+    typed: list[tuple[int, str]] = []
+    after_result = False
+    for part in parts_of(messages):
+        if part.speaker == "user":
+            if text := typed_text(part.text, after_tool=after_result):
+                typed.append((part.index, text))
+            else:
+                part = replace(part, speaker="host")
+        after_result = part.speaker == "result"
+        terms = units.add(part)
+        lexicon.sight(terms, WORTH[part.speaker] * (1 + len(terms)) ** -DILUTION, part.index)
+    return units.all, typed
 
 
-def _choose(
-    candidates: Sequence[_Candidate], lexicon: Lexicon, weights: Sequence[float], covered: set[Term], room: float
-) -> list[_Pick]:
-    """Lazy greedy cover, in the order chosen: units of source lines and bare anchors compete by worth per token.
+def _quotes(typed: Sequence[tuple[int, str]], room: int, count: Callable[[str], int]) -> tuple[list[Quote], int, int]:
+    """Quotes within `room` tokens, how many messages were left out, and the tokens they take."""
+    if not typed:
+        return [], 0, 0
+    sample = "".join(text for _, text in typed)[:20_000]
+    characters = room * len(sample) / max(1.0, estimate(sample))
+    for _ in range(4):
+        quotes, omitted = choose_quotes(typed, int(characters))
+        tokens = count(render_quotes(quotes, omitted))
+        if tokens <= room:
+            return quotes, omitted, tokens
+        characters *= room / tokens * 0.97
+    return [], len(typed), count(render_quotes([], len(typed)))
 
-    A bare anchor is worth part of what a line is that shows it; a later line may still earn the rest.
-    """
-    left = list(weights)
-    for term in covered:
-        left[term] = 0.0
-    heap: list[tuple[float, int]] = []
-    for number, c in enumerate(candidates):
-        value = sum([left[t] for t in c.terms]) * c.factor / c.cost
-        if value > 0:
-            heap.append((-value, number))
-    bare: dict[int, float] = {}
-    for term, kind in enumerate(lexicon.kinds):
-        if kind is not None and left[term] > 0 and term in HOME:
-            bare[term] = estimate(lexicon.texts[term]) * 1.2 + 1.5
-            heap.append((-BARE * left[term] / bare[term], -1 - term))
-    heapq.heapify(heap)
-    picked: list[_Pick] = []
-    while heap and room > 4:
-        value, number = heapq.heappop(heap)
-        if number < 0:
-            term = -1 - number
-            cost = bare[term]
-            if left[term] < weights[term] or cost > room:
-                continue
-            left[term] *= 1 - BARE
-            picked.append((cost, term))
-            room -= cost
-            continue
-        c = candidates[number]
-        if c.cost > room:
-            continue
-        now = -sum([left[t] for t in c.terms]) * c.factor / c.cost
-        if now > value + 1e-12:
-            if now < 0:
-                heapq.heappush(heap, (now, number))
-            continue
-        cost = c.cost
-        if TRIM and cost > 30:
-            spans = []
-            for t in c.terms:
-                if left[t] > 0 and lexicon.kinds[t] is not None:
-                    at = c.line.text.find(lexicon.texts[t])
-                    if at >= 0:
-                        spans.append((at, at + len(lexicon.texts[t])))
-            if spans:
-                lo = max(0, min(spans)[0] - TRIM)
-                hi = min(len(c.line.text), max(e for _, e in spans) + TRIM)
-                text = c.line.text
-                if lo > 0:
-                    while lo < len(text) and not text[lo].isspace(): lo += 1
-                if hi < len(text):
-                    while hi > lo and not text[hi - 1].isspace(): hi -= 1
-                if hi - lo < len(text) - 20:
-                    kept = text[lo:hi].strip()
-                    line = SourceLine(c.line.index, c.line.speaker, c.line.tool, kept)
-                    c = _Candidate(line, frozenset(t for t in c.terms if lexicon.texts[t] in kept), c.factor, estimate(kept) + 1.5, c.number)
-                    cost = c.cost
-        for term in c.terms:
-            left[term] = 0.0
-        picked.append((cost, c))
-        room -= cost
-    return picked
+
+def _shown_by(visible: Sequence[Mapping[str, Any]], quotes: Iterable[Quote], lexicon: Lexicon) -> set[Term]:
+    covered: set[Term] = set()
+    for text in [*(part.text for part in parts_of(visible)), *(quote.text for quote in quotes)]:
+        for piece in pieces(text):
+            covered |= lexicon.terms(piece)
+    return covered
+
+
+# --- choosing -----------------------------------------------------------------------------------------
+
+
+def _choose(units: Sequence[Unit], chooser: Chooser, most: float, room: float, topic: str | None) -> list[Pick]:
+    focus = Focus(topic) if topic else None
+    if focus is None or not focus.terms:
+        return chooser.choose(units, most)
+    about = {unit.number: share for unit in units if (share := focus.share(unit.text))}
+    picks = chooser.choose([unit for unit in units if unit.number in about], room * TOPIC_SHARE, about)
+    return picks + chooser.choose(units, most - sum(pick.cost for pick in picks))
 
 
 def _fit(
-    picks: Sequence[_Pick], lexicon: Lexicon, room: int, count: Callable[[str], int]
-) -> tuple[tuple[SourceLine, ...], dict[str, tuple[str, ...]]]:
+    picks: Sequence[Pick], lexicon: Lexicon, room: int, count: Callable[[str], int]
+) -> tuple[tuple[SourceLine, ...], Sequence[Pick]]:
     """As many picks, in their order, as fit the room when rendered: the estimate is corrected by a few counts."""
-    best: tuple[tuple[SourceLine, ...], dict[str, tuple[str, ...]]] = ((), {})
+    best: tuple[SourceLine, ...] = ()
     scale, most = 1.0, 0
-    for _ in range(5):
+    for _ in range(6):
         used, end = 0.0, 0
-        for cost, _pick in picks:
-            if (used + cost) * scale > room:
+        for pick in picks:
+            if (used + pick.cost) * scale > room:
                 break
-            used += cost
+            used += pick.cost
             end += 1
         if end <= most:
             break
-        lines, anchors = _arranged(picks[:end], lexicon)
+        lines = _arranged(picks[:end], lexicon)
         size = count(render_evidence(lines))
         if size <= room:
-            best, most = (lines, anchors), end
-            if size > room * 0.985:
+            best, most = lines, end
+            if size > room * _FITTED:
                 break
         scale = size / max(1.0, used) * (1.002 if size <= room else 1.006)
-    return best
+    return best, picks[:most]
 
 
-def _arranged(picks: Sequence[_Pick], lexicon: Lexicon) -> tuple[tuple[SourceLine, ...], dict[str, tuple[str, ...]]]:
-    """Picks in source order; bare anchors are listed where they were first met, among what they were met with."""
+def _arranged(picks: Sequence[Pick], lexicon: Lexicon) -> tuple[SourceLine, ...]:
+    """Picks in source order; names that a quoted unit shows are left out, neighbouring ones stand in one line."""
     shown: set[Term] = set()
-    for _, pick in picks:
-        if isinstance(pick, _Candidate):
-            shown |= pick.terms
-    placed: list[tuple[int, int, _Candidate | None, Term]] = []
-    for _, pick in picks:
-        if isinstance(pick, _Candidate):
-            placed.append((pick.number, -1, pick, -1))
-        elif pick not in shown:
-            placed.append((HOME[pick].number, pick, None, pick))
-    placed.sort(key=lambda p: p[:2])
+    for pick in picks:
+        if pick.anchor is None:
+            shown |= pick.unit.terms
+    wanted = [pick for pick in picks if pick.anchor is None or pick.anchor not in shown]
+    wanted.sort(key=lambda pick: (pick.unit.number, -1 if pick.anchor is None else pick.anchor))
     lines: list[SourceLine] = []
-    names: list[str] = []
-    home: SourceLine | None = None
-    anchors: dict[str, list[str]] = {}
-    def flush():
-        nonlocal names
-        if names:
-            lines.append(SourceLine(home.index, home.speaker, home.tool, "+ " + ", ".join(names)))
-            names = []
-    for number, _, c, term in placed:
-        if c is not None:
-            flush()
-            lines.append(c.line)
+    for pick in wanted:
+        part = pick.unit.part
+        if pick.anchor is None:
+            lines.append(SourceLine(part.index, part.speaker, part.tool, pick.unit.text))
             continue
-        at = HOME[term].line
-        if home is not None and (at.index, at.speaker, at.tool) != (home.index, home.speaker, home.tool):
-            flush()
-        home = at
-        names.append(lexicon.texts[term])
-        anchors.setdefault(str(lexicon.kinds[term]), []).append(lexicon.texts[term])
-    flush()
-    return tuple(lines), {kind: tuple(texts) for kind, texts in anchors.items()}
+        name = lexicon.texts[pick.anchor]
+        last = lines[-1] if lines else None
+        if last is not None and last.listed and (last.index, last.speaker) == (part.index, part.speaker):
+            lines[-1] = replace(last, text=f"{last.text}, {name}")
+        else:
+            lines.append(SourceLine(part.index, part.speaker, part.tool, name, listed=True))
+    return tuple(lines)
 
 
-__all__ = ["Coverage", "Harvest", "Part", "SourceLine", "harvest"]
+def _by_kind(anchors: Iterable[Term], lexicon: Lexicon) -> dict[str, tuple[str, ...]]:
+    out: dict[str, list[str]] = {}
+    for term in anchors:
+        out.setdefault(str(lexicon.kinds[term]), []).append(lexicon.texts[term])
+    return {kind: tuple(names) for kind, names in out.items()}
+
+
+# --- rendering ----------------------------------------------------------------------------------------
+
+
+def render_quotes(quotes: Sequence[Quote], omitted: int) -> str:
+    """Each quote as a Markdown quotation."""
+    blocks = ["> " + quote.text.replace("\n", "\n> ") for quote in quotes]
+    if omitted:
+        blocks.append(f"({omitted} more messages between them are not shown)")
+    return "\n\n".join(blocks)
+
+
+def render_evidence(lines: Sequence[SourceLine]) -> str:
+    """Lines with their speaker where it changes: `A:` the agent, `U:` a person, `H:` the host, `name>` a call of a
+    tool, `name:` its result. A line that begins with `+` lists names found at that place."""
+    out = []
+    last = ""
+    for line in lines:
+        mark = _mark(line)
+        out.append(("" if mark == last else mark) + ("+ " if line.listed else "") + line.text)
+        last = mark
+    return "\n".join(out)
+
+
+def _mark(line: SourceLine) -> str:
+    tool = line.tool.rsplit("__", 1)[-1]
+    if line.speaker == "call":
+        return f"{tool or 'call'}> "
+    if line.speaker == "result":
+        return f"{tool or 'result'}: "
+    return {"user": "U: ", "host": "H: ", "assistant": "A: "}[line.speaker]
+
+
+__all__ = ["Coverage", "Harvest", "SourceLine", "harvest", "render_evidence", "render_quotes"]

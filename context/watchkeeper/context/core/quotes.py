@@ -24,10 +24,11 @@ LOADED_DOCUMENT = 1_500
 
 _BLOCK = re.compile(r"^[ \t]*<([A-Za-z][\w:-]*)(?: [^<>\n]*)?>.*?</\1>[ \t]*", re.S | re.M)
 _NOTICE = re.compile(r"\s*\[[^\[\]\n]{1,160}\]\s*")
-_HTML = frozenset(
+_HTML_TAGS = (
     "a b body br button code div em form h1 h2 h3 h4 head html i img input label li ol option p pre script select span "
-    "strong style svg table tbody td template textarea th thead tr ul".split()
+    "strong style svg table tbody td template textarea th thead tr ul"
 )
+_HTML = frozenset(_HTML_TAGS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +77,31 @@ def choose_quotes(typed: Sequence[tuple[int, str]], room: int) -> tuple[list[Quo
 
     `typed` is (index of the message, what was typed), in order.
     """
-    texts = list(typed)
-    omitted = 0
-    while texts:
-        limit = _fair_limit([len(text) for _, text in texts], room)
-        if limit >= LEAST_QUOTE:
-            break
-        del texts[len(texts) // 2]
-        omitted += 1
-    else:
+    # How many messages stay is halved towards: one at a time would be quadratic in a conversation of short messages.
+    low, high = 0, len(typed)
+    while low < high:
+        kept_count = (low + high + 1) // 2
+        if _fair_limit([len(text) for _, text in _outer(typed, kept_count)], room) >= LEAST_QUOTE:
+            low = kept_count
+        else:
+            high = kept_count - 1
+    texts = _outer(typed, low)
+    omitted = len(typed) - low
+    if not texts:
         return [], omitted
+    limit = _fair_limit([len(text) for _, text in texts], room)
     quotes = []
     for place, (index, text) in enumerate(texts):
         bound = min(MAX_QUOTE, limit * 2 if place in (0, len(texts) - 1) else limit)
         kept = abridge(text, bound)
         quotes.append(Quote(index, kept, len(text) - bound if len(text) > bound else 0))
     return quotes, omitted
+
+
+def _outer(typed: Sequence[tuple[int, str]], count: int) -> list[tuple[int, str]]:
+    """The first and the last ones, `count` together."""
+    first = (count + 1) // 2
+    return [*typed[:first], *typed[len(typed) - (count - first) :]] if count < len(typed) else list(typed)
 
 
 def _fair_limit(lengths: list[int], room: int) -> int:

@@ -15,11 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from watchkeeper.context.core.messages import call_arguments, call_name, calls_of, content_text
+
 Speaker = Literal["user", "host", "assistant", "call", "result"]
 
 PIECE = 220
 """Characters of a piece; a line up to half again as long stays whole."""
-MAX_LINE = 20_000
+MAX_LINE = 200_000
 """Characters of one line that are read; what is longer is data, not text."""
 
 _NUMBERED = re.compile(r"\s*\d+(?:→|\t)")
@@ -36,35 +38,12 @@ class Part:
     tool: str = ""
 
 
-def content_text(content: Any) -> str:
-    """The text of a message's content, whatever its form; parts that are not text count as nothing."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Mapping):
-        content = [content]
-    if not isinstance(content, Sequence):
-        return ""
-    texts = []
-    for part in content:
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, Mapping):
-            text = part.get("text")
-            if isinstance(text, str):
-                texts.append(text)
-            elif "content" in part:
-                texts.append(content_text(part["content"]))
-    return "\n".join(texts)
-
-
-def argument_text(arguments: Any) -> str:
+def argument_text(arguments: str) -> str:
     """The values inside tool-call arguments, one a line; arguments that are not JSON are taken as they are."""
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except ValueError:
-            return str(arguments)
-    return "\n".join(_values(arguments))
+    try:
+        return "\n".join(_values(json.loads(arguments)))
+    except (ValueError, RecursionError):
+        return arguments
 
 
 def _values(value: Any) -> Iterator[str]:
@@ -93,11 +72,9 @@ def parts_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
             continue
         if text:
             yield Part(index, "assistant" if role == "assistant" else "user", text)
-        for call in message.get("tool_calls") or ():
-            function = call.get("function") or {}
-            name = str(function.get("name") or "")
-            tools[str(call.get("id"))] = name
-            if values := argument_text(function.get("arguments")):
+        for call in calls_of(message):
+            tools[str(call.get("id"))] = name = call_name(call)
+            if values := argument_text(call_arguments(call)):
                 yield Part(index, "call", values, name)
 
 
