@@ -11,11 +11,14 @@ from typing import Any
 import mcp_types as types
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel.server import Server
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from . import NAME, clients, own_version
 from .dispatch import Dispatcher, Reply, UnknownTool
+from .offer import Offer
 from .tools.spec import ToolSpec
 
 Context = ServerRequestContext[Any, Any]
@@ -25,11 +28,30 @@ INSTRUCTIONS = (
 )
 
 
-def make_server(dispatcher: Dispatcher) -> Server[Any]:
+class WatchkeeperServer(Server[Any]):
+    """The low-level server; ``offer`` is its list of tools, which may change."""
+
+    offer: Offer
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        return super().create_initialization_options(
+            notification_options or NotificationOptions(tools_changed=True), experimental_capabilities, extensions
+        )
+
+
+def make_server(dispatcher: Dispatcher) -> WatchkeeperServer:
     """A server for any number of connections; closing the dispatcher is up to the caller."""
+    offer = Offer(dispatcher)
 
     async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         form = _form(context)
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            offer.asked_by(context.session)
         return types.ListToolsResult(tools=[listed(spec, form) for spec in dispatcher.offered()])
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -48,14 +70,17 @@ def make_server(dispatcher: Dispatcher) -> Server[Any]:
         who = context.session.client_params
         return clients.form(dispatcher.settings.server.results, who.client_info.name if who else None)
 
-    return Server(
+    server = WatchkeeperServer(
         NAME,
         version=own_version(),
         title="Watchkeeper",
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_subscriptions_listen=offer.listen,
     )
+    server.offer = offer
+    return server
 
 
 def listed(spec: ToolSpec, form: clients.Form) -> types.Tool:

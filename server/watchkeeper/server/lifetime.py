@@ -7,7 +7,8 @@ the process with status 0; a second signal does not wait. The end of input ends 
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import anyio
 
@@ -21,13 +22,19 @@ Serve = Callable[[anyio.Event], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 
-async def serve_until_ended(dispatcher: Dispatcher, serve: Serve) -> None:
-    """Run ``serve`` until it returns, or a signal comes and the time is over; then end everything."""
+async def serve_until_ended(
+    dispatcher: Dispatcher, serve: Serve, watch: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    """Run ``serve`` until it returns, or a signal comes and the time is over; then end everything.
+
+    ``watch`` runs beside it for as long.
+    """
     stop = anyio.Event()
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_on_signal, dispatcher, stop, group.cancel_scope)
             group.start_soon(dispatcher.tasks.watch_idle)
+            group.start_soon(watch)
             await serve(stop)
             group.cancel_scope.cancel()
     finally:

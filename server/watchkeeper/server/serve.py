@@ -21,7 +21,9 @@ async def serve(settings: Settings, handover: Handover | None = None) -> None:
     if settings.server.transport == "http":
         from .transports.http import serve_http
 
-        await serve_until_ended(dispatcher, lambda stop: serve_http(server, dispatcher, settings, stop))
+        await serve_until_ended(
+            dispatcher, lambda stop: serve_http(server, dispatcher, settings, stop), server.offer.watch
+        )
         return
 
     async def over_stdio(stop: anyio.Event) -> None:
@@ -29,4 +31,4 @@ async def serve(settings: Settings, handover: Handover | None = None) -> None:
 
         await serve_stdio(server, stop, max_message_bytes=limit, handover=handover)
 
-    await serve_until_ended(dispatcher, over_stdio)
+    await serve_until_ended(dispatcher, over_stdio, server.offer.watch)
