@@ -4,8 +4,8 @@ Rules:
 - The driver (psycopg 3) is imported here and nowhere else.
 - Tables live in the schema `watchkeeper`, made when first used. Who may read them is the database's own business.
 - A conversation is locked by its row while it is written, so that positions have no gaps.
-- PostgreSQL ranks by other rules than SQLite, so only the choice of candidates is its work: pieces that share one of
-  the rarer words of the question, the sum of the rarity of shared words first. The final order is `index.rank`'s.
+- PostgreSQL ranks by other rules than SQLite, so only the choice of candidates is its work: the pieces with the
+  largest sum of the rarity of the words that they share with the question. The final order is `index.rank`'s.
 - JSON text goes in as text: `jsonb` would reorder keys, and the original must come back byte for byte.
 """
 
@@ -31,7 +31,8 @@ except ImportError as error:  # pragma: no cover - shown only without the extra
     ) from error
 
 _BATCH = 200
-_RAREST = 12
+_COMMON = 0.25  # of all pieces
+_FEW = 400
 
 _SCHEMA: LiteralString = """
 create schema if not exists watchkeeper;
@@ -52,8 +53,10 @@ create table if not exists watchkeeper.nodes (
 );
 create index if not exists nodes_by_session on watchkeeper.nodes (session_id, parent);
 create table if not exists watchkeeper.chunks (
+    id bigserial primary key,
     message_id bigint not null references watchkeeper.messages (id) on delete cascade,
-    session_id bigint not null, start bigint not null, head text not null, text text not null, words text[] not null
+    session_id bigint not null, start bigint not null, head text not null, text text not null,
+    words text[] not null, size integer not null
 );
 create index if not exists chunks_by_message on watchkeeper.chunks (message_id);
 create index if not exists chunks_by_word on watchkeeper.chunks using gin (words);
@@ -116,11 +119,13 @@ class PostgresStore:
                     )
                 )
                 pieces += [
-                    (stored_id, key, c.start, _clean(c.head), _clean(c.text), _words(c)) for c in original.chunks
+                    (stored_id, key, c.start, _clean(c.head), _clean(c.text), words, len(words))
+                    for c in original.chunks
+                    for words in [_words(c)]
                 ]
                 out.append(Stored(stored_id, session, place, original.role, original.body, original.digest, at))
             with cursor.copy(
-                "copy watchkeeper.chunks (message_id, session_id, start, head, text, words) from stdin"
+                "copy watchkeeper.chunks (message_id, session_id, start, head, text, words, size) from stdin"
             ) as copy:
                 for piece in pieces:
                     copy.write_row(piece)
@@ -179,22 +184,27 @@ class PostgresStore:
                 "and (%(key)s::bigint is null or session_id = %(key)s)) from unnest(%(words)s::text[]) w",
                 {"key": key, "words": words},
             ).fetchall()
-            rarity = sorted(((math.log(1 + total / n), w) for w, n in counted if n), reverse=True)
+            present = sorted((n, w) for w, n in counted if n)
+            # Words that are nearly everywhere tell nothing and cost most of the time.
+            telling = [(n, w) for n, w in present if n <= max(_FEW, total * _COMMON)] or present
+            rarity = [(math.log(1 + total / n), w) for n, w in telling]
             if not rarity:
                 return []
             rows = db.execute(
-                "select c.message_id, s.name, m.position, m.role, c.start, c.head, c.text, "
-                "  (select sum(r.weight) from unnest(%(words)s::text[], %(weights)s::float8[]) r(word, weight) "
-                "   where c.words @> array[r.word]) / (1 + ln(1 + cardinality(c.words) / 100.0)) as score "
-                "from watchkeeper.chunks c join watchkeeper.messages m on m.id = c.message_id "
-                "join watchkeeper.sessions s on s.id = c.session_id "
-                "where c.words && %(rarest)s::text[] and (%(key)s::bigint is null or c.session_id = %(key)s) "
-                "order by score desc limit %(limit)s",
+                "with found as ("
+                "  select c.id, sum(r.weight) / (1 + ln(1 + max(c.size) / 100.0)) as score "
+                "  from unnest(%(words)s::text[], %(weights)s::float8[]) r(word, weight) "
+                "  join watchkeeper.chunks c on c.words @> array[r.word] "
+                "  where %(key)s::bigint is null or c.session_id = %(key)s "
+                "  group by c.id order by score desc limit %(limit)s) "
+                "select c.message_id, s.name, m.position, m.role, c.start, c.head, c.text, found.score "
+                "from found join watchkeeper.chunks c on c.id = found.id "
+                "join watchkeeper.messages m on m.id = c.message_id "
+                "join watchkeeper.sessions s on s.id = c.session_id order by found.score desc",
                 {
                     "key": key,
                     "words": [w for _, w in rarity],
                     "weights": [weight for weight, _ in rarity],
-                    "rarest": [w for _, w in rarity[:_RAREST]],
                     "limit": limit,
                 },
             ).fetchall()
