@@ -62,10 +62,19 @@ TOP_TRIES = {
 
 
 @pytest.fixture
-async def foreign(tmp_path: Path) -> AsyncIterator[ForeignChromium]:
+async def foreign(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[ForeignChromium | None]:
+    """None where a test is run on a browser of our own."""
+    called = getattr(request.node, "callspec", None)
+    if called is not None and called.params.get("where", "attached") != "attached":
+        yield None
+        return
     made = await ForeignChromium.start(tmp_path)
     yield made
     await made.end()
+
+
+def attached_to(foreign: ForeignChromium | None) -> dict[str, str]:
+    return {} if foreign is None else {"cdp_url": foreign.url}
 
 
 @pytest.fixture
@@ -124,9 +133,9 @@ async def test_those_tries_do_reach_a_host_that_is_allowed(agent: StartAgent, te
 @pytest.mark.parametrize("where", ["launched", "attached"])
 @pytest.mark.parametrize("way", TOP_TRIES)
 async def test_a_page_that_goes_to_a_refused_host_by_itself_gets_nowhere(
-    agent: StartAgent, tempting: Site, way: str, where: str, foreign: ForeignChromium
+    agent: StartAgent, tempting: Site, way: str, where: str, foreign: ForeignChromium | None
 ) -> None:
-    attached = {"cdp_url": foreign.url} if where == "attached" else {}
+    attached = attached_to(foreign)
     acting = await agent(browser={**ALLOWED, **attached})
     await acting("browser_navigate", url=tempting.page("/go", TOP_TRIES[way]))
     await until_told(acting)
@@ -137,11 +146,32 @@ async def test_a_page_that_goes_to_a_refused_host_by_itself_gets_nowhere(
         assert "/secret" not in tempting.requests
 
 
+@pytest.mark.parametrize("where", ["launched", "attached"])
+async def test_a_popup_of_a_refused_host_shows_nothing(
+    agent: StartAgent, tempting: Site, where: str, foreign: ForeignChromium | None
+) -> None:
+    attached = attached_to(foreign)
+    acting = await agent(browser={**ALLOWED, **attached})
+    await acting("browser_navigate", url=tempting.url())
+    for popup in (f"window.open('{tempting.other('/secret')}')", "window.open('/redirect')"):
+        await acting.cdp("Runtime.evaluate", expression=popup, userGesture=True)
+    await acting.supervisor.wait_for(lambda view: True if len(view.tabs) == 3 else None, WAIT_S)
+    await until_told(acting)
+    await acting.supervisor.wait_for(
+        lambda view: True if all("/secret" not in tab.url or where == "launched" for tab in view.tabs) else None, WAIT_S
+    )
+    for tab in acting.supervisor.snapshot().tabs:
+        acting.supervisor.select_tab(tab.tab_id)
+        assert "the secret" not in (await acting("browser_snapshot")).text
+    if where == "launched":
+        assert "/secret" not in tempting.requests
+
+
 @pytest.mark.parametrize("where", ["launched", "launched with a kept profile", "attached"])
 async def test_redirects_to_a_refused_host_are_an_error_that_says_so(
-    agent: StartAgent, tempting: Site, where: str, foreign: ForeignChromium, tmp_path: Path
+    agent: StartAgent, tempting: Site, where: str, foreign: ForeignChromium | None, tmp_path: Path
 ) -> None:
-    attached = {"cdp_url": foreign.url} if where == "attached" else {}
+    attached = attached_to(foreign)
     if "kept" in where:
         attached = {"user_data_dir": str(tmp_path / "kept")}
     acting = await agent(browser={**ALLOWED, **attached})
@@ -153,9 +183,9 @@ async def test_redirects_to_a_refused_host_are_an_error_that_says_so(
 
 @pytest.mark.parametrize("where", ["launched", "attached"])
 async def test_no_raw_command_opens_what_the_tools_would_refuse(
-    agent: StartAgent, tempting: Site, where: str, foreign: ForeignChromium
+    agent: StartAgent, tempting: Site, where: str, foreign: ForeignChromium | None
 ) -> None:
-    attached = {"cdp_url": foreign.url} if where == "attached" else {}
+    attached = attached_to(foreign)
     acting = await agent(browser={**ALLOWED, **attached})
     await acting("browser_navigate", url=tempting.url())
     frame_id = acting.supervisor.top_frame_id()
@@ -198,14 +228,14 @@ async def test_scripts_reach_no_scheme_that_is_refused(agent: StartAgent, tempti
 
 
 async def test_history_leads_to_no_address_that_has_been_refused_since(
-    agent: StartAgent, tempting: Site, foreign: ForeignChromium
+    agent: StartAgent, tempting: Site, foreign: ForeignChromium | None
 ) -> None:
     """In somebody else's browser a tab may have been anywhere before it became the task's."""
-    before = await agent(browser={"cdp_url": foreign.url})
+    before = await agent(browser=attached_to(foreign))
     await before("browser_navigate", url=tempting.other("/secret"))
     await before("browser_navigate", url=tempting.url())
     target_id = before.supervisor.state.targets.selected
-    acting = await agent(browser={**ALLOWED, "cdp_url": foreign.url})
+    acting = await agent(browser={**ALLOWED, **attached_to(foreign)})
     await acting("browser_navigate", url=tempting.url())
     await acting.supervisor.follow_tab(target_id)
     history = (await acting.cdp("Page.getNavigationHistory")).structured["result"]

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .core import fields
+from .core.commands import Send
 from .core.inputs import Event
 from .core.methods import NAMES_FILES, OPENS_URLS, SETS_DOWNLOADS
 from .egress.policy import Outcome
@@ -69,19 +70,28 @@ class Boundary:
             if entry.get("id") == entry_id:
                 self.check_url(fields.text(entry, "url"))
 
-    def trespass(self, event: Event) -> str | None:
-        """The frame that has to be sent away, when this event says that it came to a refused address."""
-        if event.method != "Page.frameNavigated":
-            return None
-        frame = fields.mapping(event.params, "frame")
-        url = fields.text(frame, "url")
+    def trespass(self, event: Event, session_of: Callable[[str], str | None]) -> Send | None:
+        """What sends a frame away, when this event says that it came to a refused address.
+
+        ``session_of`` gives the session of a target. A popup may have been there before we could hear of its frames;
+        then what is said of it as a target counts.
+        """
+        match event.method:
+            case "Page.frameNavigated":
+                frame, session_id = fields.mapping(event.params, "frame"), event.session_id
+                frame_id, url = fields.text(frame, "id"), fields.text(frame, "url")
+            case "Target.attachedToTarget" | "Target.targetInfoChanged":
+                info = fields.mapping(event.params, "targetInfo")
+                frame_id, url = fields.text(info, "targetId"), fields.text(info, "url")
+                session_id = session_of(frame_id)
+            case _:
+                return None
         reason = self._refusal(url)
-        if reason is None:
+        if reason is None or session_id is None:
             return None
         self._once("error", f"The page went to an address that is refused, and was sent to about:blank. {reason}", url)
-        frame_id = fields.text(frame, "id")
         self._trespasses.append((self._clock(), frame_id, f"The address led to {url[:URL_SHOWN]}, refused. {reason}"))
-        return frame_id
+        return Send(session_id, "Page.navigate", {"url": "about:blank", "frameId": frame_id})
 
     def check_arrival(self, frame_id: str, since: float) -> None:
         """Whether a frame came to a refused address since then (monotonic seconds). Raises UrlRefused."""

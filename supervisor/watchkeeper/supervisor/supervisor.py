@@ -31,7 +31,8 @@ from .navigation import Navigation, navigate
 from .options import SupervisorOptions, chosen_bridge
 
 T = TypeVar("T")
-ANSWER_TIMEOUT_S = 5.0
+ANSWER_TIMEOUT_S = COMMAND_TIMEOUT_S + 1
+"""Longer than the command that answers may take, so that its outcome is known."""
 BARRIER_TIMEOUT_S = 0.5
 TIMEOUT_RANGE_S = (0.1, 300.0)
 
@@ -253,11 +254,15 @@ class Supervisor:
 
     def receive(self, event: Event) -> None:
         self.feed(event)
-        frame_id = self.boundary.trespass(event)
-        if frame_id is not None:
-            self._send(Send(event.session_id, "Page.navigate", {"url": "about:blank", "frameId": frame_id}))
+        away = self.boundary.trespass(event, self._session_of)
+        if away is not None:
+            self._send(away)
         for listener in tuple(self._listeners):
             listener(event)
+
+    def _session_of(self, target_id: str) -> str | None:
+        session = self._state.sessions.of_target(target_id)
+        return None if session is None else session.session_id
 
     def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear every event of this task's sessions, in order, once the state has it. Calling the result ends that.
