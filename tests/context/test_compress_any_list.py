@@ -57,7 +57,8 @@ def test_a_run_keeps_its_last_request_its_running_calls_and_its_thinking(message
             c["id"] for c in messages[running]["tool_calls"]
         ]
     asked = messages[last_user(messages)]["content"]
-    assert any(m["role"] == "user" and asked in m["content"] for m in result)
+    if target is None or COUNT(asked) < target * 0.7:
+        assert any(m["role"] == "user" and asked in m["content"] for m in result)
     kept, had = signed_thinking(result), signed_thinking(messages)
     assert kept == had[len(had) - len(kept) :]
     # Compacting the result again with room to spare changes nothing.

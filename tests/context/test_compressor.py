@@ -147,6 +147,32 @@ def test_a_single_huge_message_is_cut_inside_and_the_rest_is_still_there(where):
     assert wanted.get(where, "The import of orders fails") in texts(result.messages)
 
 
+def test_a_hundred_calls_at_once_fit_a_target_unless_they_still_run():
+    calls = [
+        {
+            "id": f"p{n}",
+            "type": "function",
+            "function": {"name": "read", "arguments": json.dumps({"path": f"a/{n}.py"})},
+        }
+        for n in range(100)
+    ]
+    results = [{"role": "tool", "tool_call_id": f"p{n}", "content": f"part {n} " * 100} for n in range(100)]
+    messages = [*conversation(3), {"role": "assistant", "content": None, "tool_calls": calls}, *results]
+    done = compress_messages(messages, 2_000)
+    assert total_tokens(done.messages, COUNT) <= 2_000
+    assert "a/99.py" in texts(done.messages)
+    running = compress_messages(messages[:-1], 2_000)
+    assert [m for m in running.messages if m.get("tool_calls")][-1]["tool_calls"] == calls
+    assert check(running.messages) == []
+    assert any("target was missed" in w for w in running.report.warnings)
+
+
+def test_a_long_conversation_of_short_messages_is_compressed():
+    messages = [SYSTEM] + [m for n in range(4_000) for m in exchange(n, f"file_{n}.py")]
+    result = compress_messages(messages, 4_000)
+    assert total_tokens(result.messages, COUNT) <= 4_000
+
+
 def test_six_huge_messages_are_compacted_without_a_target():
     messages = [SYSTEM] + [
         {"role": ("user", "assistant")[n % 2], "content": f"message {n} " + f"fact_{n} " * 8_000} for n in range(6)

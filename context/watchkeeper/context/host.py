@@ -295,6 +295,9 @@ class ContextHost:
         with session.lock:
             if session.started:
                 invoke(session.engine.on_session_end, session_id, list(session.messages))
+            close = getattr(session.engine, "close", None)
+            if callable(close):  # an engine that holds files or connections gives them back with its session
+                close()
         return True
 
     def end_idle(self) -> list[str]:

@@ -30,7 +30,7 @@ TAIL_CAP: Final = 1.5
 # With a target: what the head may have of it before it is cut, and how the rest is shared.
 TARGET_HEAD: Final = 0.15
 TARGET_TAIL: Final = 0.15
-TARGET_LAST_USER: Final = 0.25
+TARGET_LAST_USER: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ Rules:
 - The tail is walked back from the end in blocks (an assistant message with its results, or one other message), which
   are never split. It takes blocks within its budget, more until it has its least number of messages, none above its
   cap.
-- The newest block is always in the tail; the last user message always stays, in the tail or pinned before it.
+- The newest block is in the tail, unless it is finished and no cut would make it fit; calls that still run always are.
+  The last user message always stays, in the tail or pinned before it.
 - A tail that begins inside the newest turn begins, if the turn thinks, with a message that begins with thinking.
 """
 
@@ -99,9 +100,14 @@ def regions(messages: _Messages, *, protect_first_n: int, budgets: Budgets, size
     used = 0
     for start, end in blocks_back(messages, head):
         cost = sum(size(i) for i in range(start, end))
+        newest = end == len(messages)
         full = used + cost > budgets.tail and len(messages) - end >= budgets.tail_messages
-        if tail < len(messages) and (full or used + cost > budgets.tail_cap):
+        over = used + cost > budgets.tail_cap
+        if (over or full) and not newest:
             break
+        finished = messages[start]["role"] == "assistant" and running_calls(messages) is None
+        if newest and finished and cost > 2 * budgets.tail_cap:
+            break  # so many calls at once that even cut they are too large: they are told in the record
         tail, used = start, used + cost
     tail = _thinking_start(messages, tail)
     if tail <= head:

@@ -44,9 +44,16 @@ NUMBERS: Final = 0.3
 """Share of digits among letters and digits of tool output from which it is mostly numbers."""
 CONCLUSION: Final = 200
 """Characters from which a text of the agent is more than an announcement of the next step."""
-LEAST_RECORD: Final = 0.3
-"""Of a target, what the record should have before the tail gives way."""
-_TAIL_STEPS: Final = (1.0, 0.5, 0.2, 0.0)
+# With a target: what of it the record should have, and what tail and head give for it, of their budgets.
+_STEPS: Final = (
+    (0.3, 1.0, 1.0),
+    (0.3, 0.5, 1.0),
+    (0.3, 0.2, 1.0),
+    (0.3, 0.0, 1.0),
+    (0.15, 0.0, 1.0),
+    (0.1, 0.0, 0.5),
+    (0.05, 0.0, 0.2),
+)
 _SLACK: Final = 12
 
 
@@ -187,18 +194,18 @@ class _Run:
     def divide(self, bare: list[Message]) -> tuple[Regions, list[Message], list[Message]] | None:
         """Regions, and head and tail as they will stand; None when there is no middle.
 
-        With a target the tail gives way step by step until the record has its least share.
+        With a target the tail gives way step by step until the record has its least share, then record and head.
         """
-        budgets = self.budgets
-        for share in _TAIL_STEPS if budgets.targeted else (1.0,):
+        for least, tail_share, head_share in _STEPS if self.budgets.targeted else _STEPS[:1]:
             scaled = replace(
-                budgets, tail=int(budgets.tail * share), last_user=max(64, int(budgets.last_user * max(share, 0.2)))
+                self.budgets,
+                tail=int(self.budgets.tail * tail_share),
+                head=int(self.budgets.head * head_share),
             )
-            self.changes = {}
             view = View(
                 bare,
                 scaled,
-                lean=self.order.lean or budgets.targeted,
+                lean=self.order.lean or scaled.targeted,
                 count=self.count,
                 recover=lambda index: self.order.recover(self.origin[index]),
             )
@@ -210,7 +217,7 @@ class _Run:
             if not cut.middle and not view.changes:
                 return None
             used = total_tokens(head, self.count) + total_tokens(tail, self.count)
-            if used <= budgets.cap * (1 - LEAST_RECORD):
+            if used <= scaled.cap * (1 - least):
                 break
         self.changes = view.changes
         self.pruned_tokens = sum(self.size(bare[i]) - view.size(i) for i in view.changes if i >= cut.head)
