@@ -204,6 +204,8 @@ class Watch:
             return
         known = self._navigations.get(frame_id)
         if known is not None:
+            if known.phase == "over":  # a page from the cache: its loading stops before it is there
+                self._ended -= known.wanted
             known.phase, known.url = phase, url
         else:
             self._navigations[frame_id] = _Navigation(phase, url, frame_id in (self._top, self.frame_id))
