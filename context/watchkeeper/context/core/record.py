@@ -113,6 +113,10 @@ def take_out(messages: list[Message]) -> TakenOut:
             continue
         bodies: list[str] = []
         content = _stripped(message.get("content"), bodies)
+        if not bodies and content == message.get("content"):
+            out.append(message)
+            origin.append(index)
+            continue
         # Joined after what the message says, the record stood behind it; otherwise in front of what follows.
         behind = bool(content) and _starts_otherwise(message.get("content"))
         found += [Found(len(out) + behind, body) for body in bodies]
