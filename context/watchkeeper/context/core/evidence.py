@@ -29,7 +29,7 @@ DILUTION: Final = 0.1
 """A sighting among n terms of one part counts n to the minus this: a long listing says less about each."""
 QUOTES_SHARE: Final = 0.35
 """The most of the budget that people's words take; what they do not need goes to evidence."""
-TOPIC_SHARE: Final = 0.65
+TOPIC_SHARE: Final = 0.68
 """Of the evidence, what lines about the focus topic may have before all others."""
 _HEADINGS: Final = 12
 _FITTED: Final = 0.985
@@ -124,7 +124,7 @@ def harvest(
     covered = _shown_by(visible, quotes, lexicon)
     weights = lexicon.weights(len(messages) + len(visible))
     room = budget - quotes_tokens - _HEADINGS
-    picks = _choose(units, Chooser(lexicon, weights, covered), room * 1.6, room, focus_topic)
+    picks = _choose(units, Chooser(lexicon, weights, covered), room * 1.6, focus_topic)
     evidence, used = _fit(picks, lexicon, room, count)
     for pick in used:
         covered.update(pick.unit.terms if pick.anchor is None else (pick.anchor,))
@@ -194,13 +194,29 @@ def _shown_by(visible: Sequence[Mapping[str, Any]], quotes: Iterable[Quote], lex
 # --- choosing -----------------------------------------------------------------------------------------
 
 
-def _choose(units: Sequence[Unit], chooser: Chooser, most: float, room: float, topic: str | None) -> list[Pick]:
+def _choose(units: Sequence[Unit], chooser: Chooser, most: float, topic: str | None) -> list[Pick]:
+    """Picks in the order in which they are worth their tokens; of any beginning, `TOPIC_SHARE` is about the topic."""
     focus = Focus(topic) if topic else None
     if focus is None or not focus.terms:
         return chooser.choose(units, most)
     about = {unit.number: share for unit in units if (share := focus.share(unit.text))}
-    picks = chooser.choose([unit for unit in units if unit.number in about], room * TOPIC_SHARE, about)
-    return picks + chooser.choose(units, most - sum(pick.cost for pick in picks))
+    first = chooser.choose([unit for unit in units if unit.number in about], most * TOPIC_SHARE, about)
+    rest = chooser.choose(units, most - sum(pick.cost for pick in first))
+    return _interleaved(first, rest)
+
+
+def _interleaved(first: Sequence[Pick], rest: Sequence[Pick]) -> list[Pick]:
+    out: list[Pick] = []
+    used = [0.0, 0.0]
+    queues = [list(reversed(first)), list(reversed(rest))]
+    while queues[0] or queues[1]:
+        turn = 0 if used[0] <= TOPIC_SHARE * (used[0] + used[1]) else 1
+        if not queues[turn]:
+            turn = 1 - turn
+        pick = queues[turn].pop()
+        used[turn] += pick.cost
+        out.append(pick)
+    return out
 
 
 def _fit(
@@ -272,12 +288,15 @@ def render_quotes(quotes: Sequence[Quote], omitted: int) -> str:
 def render_evidence(lines: Sequence[SourceLine]) -> str:
     """Lines with their speaker where it changes: `A:` the agent, `U:` a person, `H:` the host, `name>` a call of a
     tool, `name:` its result. A line that begins with `+` lists names found at that place."""
-    out = []
-    last = ""
+    out: list[str] = []
+    last, listing = "", False
     for line in lines:
         mark = _mark(line)
+        if mark == last and listing and line.listed:
+            out[-1] += f", {line.text}"
+            continue
         out.append(("" if mark == last else mark) + ("+ " if line.listed else "") + line.text)
-        last = mark
+        last, listing = mark, line.listed
     return "\n".join(out)
 
 
