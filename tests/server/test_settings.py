@@ -124,3 +124,9 @@ def test_every_setting_has_help_and_a_default_that_is_within_its_range() -> None
         if not setting.secret and setting.kind is not dict and setting.default is not None:
             loaded = load({setting.name: shown(setting.default).replace("(none)", "")}, {})
             assert setting.value(loaded.settings) == setting.default, setting.name
+
+
+def test_settings_that_do_not_go_together_are_told() -> None:
+    with pytest.raises(SettingsError) as raised:
+        load({"auxiliary.compression.provider": "openai"}, environment={})
+    assert raised.value.problems == ["auxiliary.compression: provider openai needs a model as well."]

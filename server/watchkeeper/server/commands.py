@@ -75,7 +75,8 @@ def _told(command: Callable[[], int]) -> int:
         known = told(_first(error))
         if known is None:
             raise
-        say(f"{known.message} {known.hint}")
+        said = known.message if known.message.endswith((".", "?", "!")) else f"{known.message}."
+        say(f"{said} {known.hint}")
         return EXIT_FAILED
 
 

@@ -152,7 +152,7 @@ class Conversations:
 
     def _summarizer(self) -> Any:
         chosen = self.settings.auxiliary.compression
-        if chosen.provider == "none" or chosen.model is None:
+        if chosen.provider == "none" or chosen.model is None:  # settings see to the latter
             return None
         from watchkeeper.context.summarizers.calling import Limits
 

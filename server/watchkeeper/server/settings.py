@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Le
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 from pydantic.fields import FieldInfo
 
 from watchkeeper.supervisor.core.dialogs import DialogPolicy
@@ -152,6 +152,12 @@ class SummarizerSettings(Section):
         None, "Key for the provider; else OPENAI_API_KEY or ANTHROPIC_API_KEY.", secret=True
     )
     timeout_s: float = _setting(60, "Time limit of one attempt to summarise.", ge=1, le=600)
+
+    @model_validator(mode="after")
+    def _complete(self) -> "SummarizerSettings":
+        if self.provider != "none" and self.model is None:
+            raise ValueError(f"provider {self.provider} needs a model as well")
+        return self
 
 
 class AuxiliarySettings(Section):

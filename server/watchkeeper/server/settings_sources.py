@@ -166,7 +166,10 @@ def _explained(
         parts = [str(part) for part in detail["loc"]]
         name = next((".".join(parts[:n]) for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in known), None)
         if name is None:
-            yield f"{'.'.join(parts)}: expected a section with settings below it."
+            # Either settings that do not go together, which the section itself says, or no section at all.
+            together = detail["type"] == "value_error"
+            what = f"{detail['ctx']['error']}." if together else "expected a section with settings below it."
+            yield f"{'.'.join(parts)}: {what}"
             continue
         if name in told:
             continue
