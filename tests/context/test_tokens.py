@@ -10,13 +10,14 @@ import uuid
 
 import pytest
 
+from watchkeeper.context import tokens
 from watchkeeper.context.tokens import PIECE, Tokenizer, estimate, message_tokens, pieces, tokenizer_for
 
 PROSE = {
     "English": "While a dialog is open the browser holds the scripts of the page, so ordinary tools wait until the "
     "time is over. Please sum up yesterday's meeting in a short report: budget, schedule and open questions.",
     "German": "Solange ein Dialog geöffnet ist, hält der Browser die Skripte der Seite an; gewöhnliche Werkzeuge "
-    "warten deshalb, bis die Frist abläuft. Bitte fassen Sie die gestrige Besprechung in einem kurzen Bericht zusammen.",
+    "warten deshalb, bis die Frist abläuft. Bitte fassen Sie die gestrige Besprechung in einem Bericht zusammen.",
     "French": "Tant qu'une boîte de dialogue est ouverte, le navigateur suspend les scripts de la page ; les outils "
     "ordinaires attendent donc jusqu'à l'expiration du délai.",
     "Polish": "Dopóki okno dialogowe jest otwarte, przeglądarka wstrzymuje skrypty strony, dlatego zwykłe narzędzia "
@@ -114,6 +115,16 @@ def test_images_cost_a_fixed_amount_not_their_bytes():
         "content": [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": url}}],
     }
     assert message_tokens(message, tokenizer_for().count) < 1_100
+
+
+def test_damaged_ranks_give_labelled_estimates_and_no_call_to_the_network(monkeypatch):
+    monkeypatch.setattr(tokens, "_encoders", {})
+    monkeypatch.setattr(tokens, "_unusable", {})
+    monkeypatch.setattr(tokens.gzip, "decompress", lambda data: b"damaged")
+    tokenizer = tokenizer_for("gpt-4")
+    assert tokenizer.count("hello world") == estimate("hello world")
+    assert not tokenizer.exact
+    assert "damaged" in tokenizer.label
 
 
 def test_loading_needs_no_network_and_leaves_the_environment_alone(tmp_path):

