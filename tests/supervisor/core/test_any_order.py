@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watchkeeper.supervisor.core import console, dialogs
-from watchkeeper.supervisor.core.commands import DeliverAnswer, Prepare, SeedFrames, Send
+from watchkeeper.supervisor.core.commands import DeliverAnswer, FreeTab, Prepare, SeedFrames, Send
 from watchkeeper.supervisor.core.inputs import (
     Adopt,
     AnswerDialog,
@@ -83,7 +83,14 @@ SENSIBLE: st.SearchStrategy[Input] = st.one_of(
     st.builds(AnswerDialog, st.sampled_from(["d-1", "d-2", "d-9"]), st.booleans(), st.none(), st.just("agent")),
     st.builds(lambda s, t: Replied(SeedFrames(s), {"frameTree": t}), SESSIONS, TREE),
     st.builds(lambda s: Failed(Prepare(s, "Page.enable"), 0, "late"), SESSIONS),
-    st.builds(lambda c: Failed(DeliverAnswer("d-1"), c, "no"), st.sampled_from([0, -32602])),
+    st.builds(
+        lambda c, m: Failed(DeliverAnswer("d-1"), c, m),
+        st.sampled_from([0, -32602]),
+        st.sampled_from(["no", "active page"]),
+    ),
+    st.builds(lambda s, u: Replied(FreeTab(s, "d-1", u), {}), SESSIONS, st.sampled_from(["", "http://a.test/"])),
+    st.builds(lambda s: Failed(FreeTab(s, "d-1"), 0, "late"), SESSIONS),
+    st.builds(lambda f, s: Event(s, "Page.frameStartedNavigating", {"frameId": f, "loaderId": "L2"}), IDS, SESSIONS),
     st.builds(Adopt, IDS),
     st.builds(SelectTab, IDS),
     st.just(Tick()),
@@ -114,6 +121,7 @@ def check(state: BrowserState) -> None:
     assert len(state.console.errors) <= console.ERRORS and len(state.console.others) <= console.OTHERS
     if state.connection.phase == "lost":
         assert not known.pending
+    assert all(d.page_id in targets.pages for d in known.pending), "no dialog outlives its tab"
     seen = view(state)
     assert seen.frame_tree.truncated == (
         len(seen.frame_tree.children) + (seen.frame_tree.top is not None) < len(seen.frames)
