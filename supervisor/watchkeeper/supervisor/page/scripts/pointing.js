@@ -174,18 +174,21 @@ function moves(animation) {
 async function settled(element) {
   const view = viewOf(element);
   const until = performance.now() + SETTLE_MS;
+  let frames = 0;
   let last = "";
   while (performance.now() < until) {
-    await new Promise((next) => {
-      view.requestAnimationFrame(next);
-      setTimeout(next, 100); // a document that is not painted has no frames
+    const painted = await new Promise((next) => {
+      view.requestAnimationFrame(() => next(true));
+      setTimeout(() => next(false), 250);
     });
+    if (!painted) continue; // nothing moves between frames, however long they take
+    frames++;
     const box = element.getBoundingClientRect();
     const now = `${box.x} ${box.y} ${box.width} ${box.height}`;
     if (now === last) return true;
     last = now;
   }
-  return false;
+  return frames === 0; // a document that is not painted does not move either
 }
 
 /**
