@@ -409,6 +409,7 @@ def test_progress_grows_from_zero_and_says_what_is_done():
     ContextCompressor(8_000).compress(conversation(40), progress=lambda done, what: seen.append((done, what)))
     assert [d for d, _ in seen] == sorted(d for d, _ in seen)
     assert seen[0][0] == 0.0
+    assert seen[-1] == (1.0, "done")
     assert all(what for _, what in seen)
 
 

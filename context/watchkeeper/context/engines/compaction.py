@@ -31,7 +31,7 @@ from watchkeeper.context.engines.view import View
 from watchkeeper.context.errors import Cancelled, InvalidArgument
 from watchkeeper.context.report import Kept, Report, SummarizerUse
 from watchkeeper.context.summarizers.port import Summarizer
-from watchkeeper.context.tokens import Tokenizer, message_tokens, total_tokens
+from watchkeeper.context.tokens import Tokenizer, estimate, message_tokens, total_tokens
 
 LEAST_TARGET: Final = 200
 COUNTED: Final = 4_096
@@ -39,11 +39,11 @@ COUNTED: Final = 4_096
 MODEL_SHARE: Final = 0.4
 """Of the record's tokens, what a model-based summary may have; the floor has the rest."""
 SAID_SHARE: Final = 0.10
-"""Of the floor's tokens, what the agent's own conclusions have for themselves where tools gave mostly numbers."""
-NUMBERS: Final = 0.3
-"""Share of digits among letters and digits of tool output from which it is mostly numbers."""
-CONCLUSION: Final = 200
-"""Characters from which a text of the agent is more than an announcement of the next step."""
+"""Of the floor's tokens, what the agent's own conclusions have to themselves where tools gave many numbers."""
+NUMBERS: Final = 0.2
+"""Share of digits in the letters and digits of tool output from which they drown words; source code has about 0.07."""
+CONCLUSION: Final = 40
+"""Tokens (estimated) from which a text of the agent is more than an announcement of the next step."""
 # With a target: what of it the record should have, and what tail and head give for it, of their budgets.
 _STEPS: Final = (
     (0.3, 1.0, 1.0),
@@ -305,11 +305,11 @@ class _Run:
 
         Elsewhere words compete on equal terms, and the floor finds the agent's by itself.
         """
-        if not _mostly_numbers(hidden):
+        if not _many_numbers(hidden):
             return ()
         texts: list[Message] = [
             {"role": "assistant", "content": m.get("content")}
-            if m["role"] == "assistant" and len(content_text(m.get("content"))) >= CONCLUSION
+            if m["role"] == "assistant" and estimate(content_text(m.get("content"))) >= CONCLUSION
             else {"role": "system", "content": ""}
             for m in hidden
         ]
@@ -452,7 +452,7 @@ class _Watched(Sequence[Message]):
             yield message
 
 
-def _mostly_numbers(messages: Sequence[Message]) -> bool:
+def _many_numbers(messages: Sequence[Message]) -> bool:
     digits = letters = 0
     for message in messages:
         if message["role"] == "tool":

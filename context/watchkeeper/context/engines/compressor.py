@@ -252,6 +252,7 @@ class ContextCompressor(ContextEngine):
         )
         self.last_report = report
         self._remember(state, outcome, current_tokens)
+        order.progress(1.0, "done")
         return messages if outcome.messages is order.messages else outcome.messages
 
     def preview(
