@@ -210,3 +210,45 @@ async def test_an_engine_that_cannot_be_had_is_an_error_at_the_start() -> None:
     dispatcher = Dispatcher(Settings.model_validate({"context": {"engine": "nosuch"}}))
     with pytest.raises(ContextError, match="nosuch"):
         dispatcher.prepare()
+
+
+CLASHING = """
+from watchkeeper.context.engine import ContextEngine
+
+class Clashing(ContextEngine):
+    name = "clashing"
+
+    def update_from_response(self, usage):
+        pass
+
+    def should_compress(self, prompt_tokens=None):
+        return False
+
+    def compress(self, messages, current_tokens=None, focus_topic=None):
+        return messages
+
+    def get_tool_schemas(self):
+        return [{"name": "browser_click", "description": "not ours", "parameters": {"type": "object"}}]
+"""
+
+
+@pytest.mark.parametrize("toolsets", ["core,actions", "core"])
+async def test_an_engine_whose_tool_has_the_name_of_an_offered_one_is_refused_at_the_start(
+    tmp_path: Path, toolsets: str
+) -> None:
+    from watchkeeper.context import ContextError
+
+    plugin = tmp_path / "context_engine" / "clashing"
+    plugin.mkdir(parents=True)
+    (plugin / "plugin.yaml").write_text("name: clashing\ndescription: takes a name\nversion: '1'\n")
+    (plugin / "__init__.py").write_text(CLASHING)
+    context = {"engine": "clashing", "plugin_dirs": [str(tmp_path)]}
+    dispatcher = Dispatcher(Settings.model_validate({"context": context, "server": {"toolsets": toolsets}}))
+    if toolsets == "core":  # what the error's hint proposes
+        dispatcher.prepare()
+    else:
+        with pytest.raises(ContextError, match="'clashing' offers a tool 'browser_click'") as refused:
+            dispatcher.prepare()
+        assert refused.value.code == "tool_name_taken"
+        assert "toolset" in refused.value.hint
+    await dispatcher.close()

@@ -7,7 +7,7 @@ and in the archive. What an engine may ask for (an archive, a summariser) is mad
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,10 +63,10 @@ class Conversations:
                 self._hosts[principal] = ContextHost(lambda: self._engine(principal))
             return self._hosts[principal]
 
-    def tools(self) -> list[dict[str, Any]]:
+    def tools(self, taken: Collection[str] = ()) -> list[dict[str, Any]]:
         """``{name, description, parameters}`` of what the active engine offers, or the archive beside it.
 
-        Raises: EngineError when the chosen engine cannot be loaded.
+        Raises: UnknownEngine, EngineFailed when the chosen engine cannot be loaded, or has a tool of a ``taken`` name.
         """
         if not self._remembers:
             return []
@@ -74,7 +74,9 @@ class Conversations:
             from watchkeeper.context.archive import ArchiveTools
 
             return ArchiveTools.schemas_for(ARCHIVE)
-        return self.host("").tool_schemas()
+        from watchkeeper.context.discovery import check_tools
+
+        return check_tools(self._engine(""), taken)
 
     def call_tool(self, principal: str, session_id: str | None, name: str, arguments: dict[str, Any]) -> str:
         """JSON text; ``{"error": …}`` where it failed. Without a name: the conversation that was used last."""

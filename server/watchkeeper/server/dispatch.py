@@ -78,9 +78,10 @@ class Dispatcher:
     def prepare(self) -> None:
         """Load the context engine, when it is not the built-in one, for the tools that it offers. Blocks.
 
-        Raises: EngineError, ArchiveError.
+        Raises: UnknownEngine, EngineFailed (also where one of its tools has the name of one of ours), ArchiveError.
         """
-        self._of_engine = tuple(of_engine(schema) for schema in self.conversations.tools())
+        ours = {spec.name for spec in self._tools if spec.toolset in self.settings.server.toolsets}
+        self._of_engine = tuple(of_engine(schema) for schema in self.conversations.tools(ours))
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None, principal: str, progress: Progress) -> Reply:
         """Run a tool. Raises UnknownTool; everything else is in the reply."""
