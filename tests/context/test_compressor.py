@@ -301,6 +301,20 @@ def test_a_setting_out_of_range_is_refused_with_what_would_be_right(settings, wo
 # --- when
 
 
+@pytest.mark.parametrize("tail_mode", ["legacy", "lean"])
+@pytest.mark.parametrize("turns", [1, 4, 12, 40])
+def test_it_says_beforehand_whether_a_manual_compaction_could_do_anything(tail_mode, turns):
+    engine = ContextCompressor(20_000, {"tail_mode": tail_mode, "protect_last_n": 4})
+    messages = conversation(turns)
+    expected = engine.has_content_to_compress(messages)
+    result = engine.compress(messages, force=True)
+    if not expected:
+        assert result is messages
+    elif result is messages:
+        assert "smaller" in engine.last_report.reason
+    assert expected == (turns > 4)
+
+
 def test_it_is_due_at_the_threshold_by_real_counts_and_before_a_request_at_85_percent():
     engine = ContextCompressor(10_000)
     assert not engine.should_compress(4_999)
@@ -336,6 +350,17 @@ def test_two_compactions_that_save_little_pause_automatic_ones_for_five_minutes(
     assert engine.compress(messages, force=True) is not messages
     now[0] += 301
     assert engine.should_compress(8_000)
+
+
+def test_automatic_ones_that_find_nothing_to_save_are_paused_too():
+    now = [0.0]
+    engine = ContextCompressor(8_000, {"protect_last_n": 20}, clock=lambda: now[0])
+    messages = conversation(2)
+    for _ in range(2):
+        assert engine.compress(messages, current_tokens=7_000) is messages
+    assert not engine.should_compress(7_000)
+    now[0] = 301.0
+    assert engine.should_compress(7_000)
 
 
 # --- compacting again

@@ -44,6 +44,10 @@ NUMBERS: Final = 0.2
 """Share of digits in the letters and digits of tool output from which they drown words; source code has about 0.07."""
 CONCLUSION: Final = 40
 """Tokens (estimated) from which a text of the agent is more than an announcement of the next step."""
+SPARED: Final = 0.15
+SPARED_FROM: Final = 8_000
+"""Of a target above 8,000 tokens a part stays free: the lines chosen last are worth the least, and every later request
+pays for them again."""
 # With a target: what of it the record should have, and what tail and head give for it, of their budgets.
 _STEPS: Final = (
     (0.3, 1.0, 1.0),
@@ -254,7 +258,7 @@ class _Run:
         """Tokens that the record's body may have."""
         left = self.budgets.cap - frame - _SLACK
         if self.budgets.targeted:
-            return max(0, left)
+            return max(0, left - int(SPARED * max(0, self.budgets.cap - SPARED_FROM)))
         window = self.order.context_length
         enough = summary_budget(10**9, window) * 8  # tokens from which the budget is at its maximum
         middle = 0
@@ -294,7 +298,7 @@ class _Run:
             return sections, Harvest()
         said = self.said(hidden, visible, left)
         left -= self.count(render_evidence(said))
-        watched = _Watched(hidden, self.order.cancelled)
+        watched = _Watched(hidden, self.order.cancelled, self.order.progress)
         shown = [*visible, *({"role": "assistant", "content": line.text} for line in said)]
         kept = harvest(watched, budget=left, count=self.count, focus_topic=self.order.focus_topic, visible=shown)
         kept = replace(kept, evidence=tuple(sorted([*said, *kept.evidence], key=lambda line: line.index)))
@@ -427,11 +431,18 @@ class _Run:
 
 
 class _Watched(Sequence[Message]):
-    """Messages whose reading ends with `Cancelled` as soon as the caller asks for it."""
+    """Messages whose reading tells its progress, and ends with `Cancelled` as soon as the caller asks for it."""
 
-    def __init__(self, messages: Sequence[Message], cancelled: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        cancelled: Callable[[], bool],
+        progress: Callable[[float, str], None] | None = None,
+    ) -> None:
         self._messages = messages
         self._cancelled = cancelled
+        self._progress = progress
+        self._told = 0.7
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -446,9 +457,13 @@ class _Watched(Sequence[Message]):
         return self._messages[index]
 
     def __iter__(self) -> Iterator[Message]:
-        for message in self._messages:
+        for index, message in enumerate(self._messages):
             if self._cancelled():
                 raise Cancelled
+            done = 0.7 + 0.2 * index / len(self._messages)
+            if self._progress is not None and done >= self._told + 0.02:
+                self._told = done
+                self._progress(done, f"keeping what will be needed: {index:,} of {len(self._messages):,} messages")
             yield message
 
 

@@ -20,14 +20,16 @@ from watchkeeper.context.core.messages import Message, check_messages, content_t
 from watchkeeper.context.core.pruning import RERUN, Recover, prune
 from watchkeeper.context.core.record import take_out
 from watchkeeper.context.core.regions import regions
+from watchkeeper.context.core.repair import repair
 from watchkeeper.context.engine import ContextEngine, Progress, Usage
 from watchkeeper.context.engines.compaction import Memory, Order, Outcome, compact, text_characters
 from watchkeeper.context.engines.settings import CompressorSettings, settings_from
+from watchkeeper.context.engines.view import View
 from watchkeeper.context.errors import ContextError, InvalidArgument
 from watchkeeper.context.redact import redact as redact_secrets
 from watchkeeper.context.report import Report
 from watchkeeper.context.summarizers.port import Summarizer
-from watchkeeper.context.tokens import estimate, message_tokens, tokenizer_for, total_tokens
+from watchkeeper.context.tokens import estimate, tokenizer_for, total_tokens
 from watchkeeper.context.windows import context_length_for
 
 INEFFECTIVE: Final = 0.10
@@ -197,15 +199,20 @@ class ContextCompressor(ContextEngine):
         return self.last_prompt_tokens > 0
 
     def has_content_to_compress(self, messages: Sequence[Message]) -> bool:
-        checked = check_messages(messages)
-        tokenizer = tokenizer_for(self._model)
-        cut = regions(
+        """Whether something lies between head and tail, or would be cut or cleared in them."""
+        checked = take_out(repair(check_messages(messages))[0]).messages
+        limits = self._budgets(None)
+        view = View(
             checked,
-            protect_first_n=self.protect_first_n,
-            budgets=self._budgets(None),
-            size=lambda index: message_tokens(checked[index], tokenizer.count),
+            limits,
+            lean=self.settings.tail_mode == "lean",
+            count=tokenizer_for(self._model).count,
+            recover=lambda index: RERUN,
         )
-        return bool(cut.summarised)
+        cut = regions(checked, protect_first_n=self.protect_first_n, budgets=limits, size=view.size)
+        view.kept(range(cut.tail, len(checked)))
+        view.head(cut.head)
+        return bool(cut.summarised or view.changes)
 
     # --- compacting
 
@@ -251,7 +258,10 @@ class ContextCompressor(ContextEngine):
             duration_ms=(self._clock() - started) * 1000,
         )
         self.last_report = report
-        self._remember(state, outcome, current_tokens)
+        if report.compressed:
+            self._remember(state, outcome, current_tokens)
+        elif not force and target_tokens is None:
+            self._judge(state, 0.0)  # due, and nothing could be saved: it would be due again at once
         order.progress(1.0, "done")
         return messages if outcome.messages is order.messages else outcome.messages
 
@@ -330,9 +340,6 @@ class ContextCompressor(ContextEngine):
         return recover
 
     def _remember(self, state: _Session, outcome: Outcome, current_tokens: int | None) -> None:
-        report = outcome.report
-        if not report.compressed:
-            return
         memory = outcome.memory
         if text_characters(memory.originals) > REMEMBERED:
             memory = replace(memory, originals=())
@@ -340,7 +347,7 @@ class ContextCompressor(ContextEngine):
         state.compactions += 1
         self.compression_count = state.compactions
         # The counts of before the compaction say nothing about what comes after it.
-        state.before = current_tokens or self.last_prompt_tokens or report.tokens_before
+        state.before = current_tokens or self.last_prompt_tokens or outcome.report.tokens_before
         self.last_prompt_tokens = 0
 
     def _refused(self, messages: list[Message], reason: str) -> list[Message]:
