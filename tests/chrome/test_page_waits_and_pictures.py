@@ -72,9 +72,10 @@ async def test_waits_go_on_over_a_navigation(supervisor: Supervisor, site: Site)
 
 
 async def test_silence_on_the_network_is_waited_for(supervisor: Supervisor, site: Site) -> None:
-    release = threading.Event()
+    arrived, release = threading.Event(), threading.Event()
 
     def slow(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        arrived.set()
         release.wait(GUARD_S)
         return 200, {"Content-Type": "application/json"}, b'{"rows": 3}'
 
@@ -83,6 +84,8 @@ async def test_silence_on_the_network_is_waited_for(supervisor: Supervisor, site
     log = network_log(supervisor)
     await log.start()
     await supervisor.evaluate("void fetch('/api')")
+    assert await asyncio.to_thread(arrived.wait, GUARD_S)
+    await supervisor.evaluate("0")  # events come in order: the request is known now
     assert not (await wait_for(supervisor, quiet=True, timeout=0.8)).met
     release.set()
     assert (await wait_for(supervisor, quiet=True, timeout=GUARD_S)).met
