@@ -15,7 +15,7 @@ from watchkeeper.context.core.budget import Budgets
 from watchkeeper.context.core.cutting import cut_message
 from watchkeeper.context.core.messages import INSTRUCTION_ROLES, Message, calls_of, content_text
 from watchkeeper.context.core.pruning import CLEARED, STUB_FROM, Recover, stub
-from watchkeeper.context.core.regions import block_start
+from watchkeeper.context.core.regions import block_start, last_user
 from watchkeeper.context.tokens import TokenCount, message_tokens
 
 KEEP_RESULTS: Final = 6
@@ -68,8 +68,11 @@ class View:
         """The head within its budget: the largest of its messages are cut first, instructions last."""
         out = self.messages[:end]
         size = self._size
+        asked = last_user(self.messages)
+        if asked is not None and asked < end:  # the last request is cut by its own limit only
+            (out[asked],) = self.kept((asked,))
         for _ in range(2 * len(out)):
-            sizes = [size(m) for m in out]
+            sizes = [0 if i == asked else size(m) for i, m in enumerate(out)]
             over = sum(sizes) - self.budgets.head
             if over <= 0:
                 break
