@@ -27,7 +27,10 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"{own_version()}\n"
 
 
-@pytest.mark.parametrize("command", [[], ["serve"], ["demo"], ["doctor"], ["compress"], ["config"], ["engines"]])
+@pytest.mark.parametrize(
+    "command",
+    [[], ["serve"], ["demo"], ["doctor"], ["compress"], ["config"], ["engines"], ["archive"], ["archive", "prune"]],
+)
 def test_help_fits_into_80_columns(
     command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +116,17 @@ def test_failures_are_sentences_with_a_status(arguments: list[str], status: int,
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("arguments", [["frobnicate"], ["--frobnicate"], ["compress"], ["config", "--server.port"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["frobnicate"],
+        ["--frobnicate"],
+        ["compress"],
+        ["config", "--server.port"],
+        ["archive"],
+        ["archive", "list", "--principal", "../x"],
+    ],
+)
 def test_wrong_usage_is_told_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)

@@ -15,6 +15,8 @@ from . import own_version
 if TYPE_CHECKING:
     from .boot import Handover
 
+    Parsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
 SETTING = "setting:"
 EPILOG = """\
 Every setting is an option too: --browser.headless true. `watchkeeper config`
@@ -110,8 +112,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
-    def command(name: str, help: str, *, told: bool = False) -> argparse.ArgumentParser:
-        return commands.add_parser(
+    def command(name: str, help: str, *, told: bool = False, among: "Parsers | None" = None) -> argparse.ArgumentParser:
+        return (among or commands).add_parser(
             name,
             help=help,
             description=f"{help[0].upper()}{help[1:]}.",
@@ -133,8 +135,39 @@ def _parser() -> argparse.ArgumentParser:
     config = command("config", "every setting with its value, its source and its help")
     config.add_argument("--json", action="store_true", help="as JSON")
     command("engines", "the context engines that could be chosen")
+    archive = command("archive", "what the archive holds, and deleting from it")
+    actions = archive.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
+
+    def action(name: str, help: str) -> argparse.ArgumentParser:
+        added = command(name, help, among=actions)
+        added.add_argument(
+            "--principal", type=_name, metavar="NAME", help="of the archive of this name in server.auth_tokens"
+        )
+        return added
+
+    listed = action("list", "the conversations, the newest first")
+    listed.add_argument("--json", action="store_true", help="as JSON")
+    forget = action("forget", "delete one conversation, without asking")
+    forget.add_argument("session", metavar="SESSION", help="its name in the list")
+    prune = action("prune", "delete old conversations, without asking")
+    prune.add_argument("--days", type=_amount, metavar="N", help="those last added to longer ago")
+    prune.add_argument("--megabytes", type=_amount, metavar="N", help="then the oldest, until the rest fits")
+    prune.epilog = "Without either: as context.archive_keep_days and\ncontext.archive_keep_megabytes say."
     command("version", "print the version")
     return parser
+
+
+def _name(text: str) -> str:
+    if any(sign in text for sign in "/\\\0"):  # it becomes a part of a file's name
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be a name")
+    return text
+
+
+def _amount(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):  # 0 would delete everything, where elsewhere it means that nothing is
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
 
 
 SHORT_OPTIONS = (

@@ -108,6 +108,10 @@ def _run(command: str, parsed: argparse.Namespace, loaded: Loaded, options: Mapp
             from .show_config import show_engines
 
             return show_engines(settings)
+        case "archive":
+            from .archive_command import archive_command
+
+            return archive_command(parsed, settings)
     raise AssertionError(command)
 
 

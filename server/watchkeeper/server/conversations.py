@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from . import archives
+from .archives import BUILT_IN
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from watchkeeper.context.engine import ContextEngine
     from watchkeeper.context.host import ContextAnswer, ContextCall, ContextHost
 
-BUILT_IN = "compressor"
 ARCHIVE = "archive"
 RECALL = "Its originals are in the archive; archive_grep finds and archive_expand shows them."
 
@@ -116,13 +117,14 @@ class Conversations:
         more: dict[str, Any] = {}
         if name == BUILT_IN:
             own = compression.model_dump(exclude={"context_length"}) | own
+            own.pop("path", None)  # the archive's
             length = compression.context_length or 0  # by the model's name
             if self.settings.context.archive:
                 more = {"archive": self._archive(principal), "recall": RECALL}
         else:
             length = compression.context_length or DEFAULT_CONTEXT_LENGTH
-            if principal:  # otherwise it opens the one that its settings name
-                more = {"archive": self._opened(principal, str(own.get("path") or ""))}
+            if principal or name in archives.EXPAND_TOOLS:  # any other may open one that its settings name
+                more = {"archive": self._archive(principal)}
         engine = load_engine(
             name,
             directories=[Path(folder) for folder in self.settings.context.plugin_dirs],
@@ -137,20 +139,12 @@ class Conversations:
         return engine
 
     def _archive(self, principal: str) -> "Archive":
-        """Where the built-in engine keeps the principal's originals."""
+        """Where the principal's originals are kept."""
         with self._lock:
             if principal not in self._archives:
-                self._archives[principal] = self._opened(principal, "")
+                archive = archives.opened(self.settings, principal)
+                self._archives[principal] = archives.retained(archive, self.settings)
             return self._archives[principal]
-
-    def _opened(self, principal: str, location: str) -> "Archive":
-        """Each principal has a file of its own: a search of everything finds only what is theirs."""
-        from watchkeeper.context.archive import default_location, open_archive
-
-        where: str | Path = location or default_location()
-        if principal and "://" not in str(where):
-            where = Path(where).with_name(f"{Path(where).stem}-{principal}{Path(where).suffix}")
-        return open_archive(where)
 
     def _summarizer(self) -> Any:
         chosen = self.settings.auxiliary.compression

@@ -117,6 +117,19 @@ class ContextSettings(Section):
         {}, "Each engine's own settings, by its name; the engine checks them."
     )
     archive: bool = _setting(False, "Keep the original messages of what is compressed, in a file for your eyes only.")
+    archive_keep_days: float | None = _setting(
+        None,
+        "When the server opens the archive, conversations last added to longer ago are deleted; none when not set.",
+        gt=0,
+        le=100_000,
+    )
+    archive_keep_megabytes: float | None = _setting(
+        None,
+        "When the server opens the archive, the oldest conversations are deleted until the rest fits; none when not "
+        "set.",
+        gt=0,
+        le=10_000_000,
+    )
 
 
 class CompressionSettings(Section):
