@@ -7,6 +7,7 @@ and in the archive. What an engine may ask for (an archive, a summariser) is mad
 
 import secrets
 import threading
+import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from watchkeeper.context.host import ContextAnswer, ContextCall, ContextHost
 
 ARCHIVE = "archive"
+TASK_NAMED = 100
 RECALL = "Its originals are in the archive; archive_grep finds and archive_expand shows them."
 
 
@@ -89,6 +91,20 @@ class Conversations:
         from watchkeeper.context.archive import ArchiveTools
 
         return ArchiveTools(self._archive(principal), lambda: session, estimate, prefix=ARCHIVE).call(name, arguments)
+
+    def keep(self, principal: str, task_id: str, text: str, done: str) -> tuple[str, str] | None:
+        """Archive a result that is too long to be shown: its handle, and the tool that gives it back; None where
+        nothing could.
+
+        Kept by day and task, apart from what is compressed: it is no message of any conversation, and ends sooner.
+        Raises: ArchiveError.
+        """
+        tool = archives.expand_tool(self.settings)
+        if not tool:
+            return None
+        task = "".join(sign if sign.isprintable() else "?" for sign in task_id[:TASK_NAMED])
+        session = f"browser {time.strftime('%Y-%m-%d', time.gmtime())} {task}"
+        return self._archive(principal).record_text(session, text, call=done), tool
 
     async def close(self) -> None:
         """Tell every engine that its sessions end, and close the archives."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import render
 from ..password_fields import without_passwords
+from .large_results import shown
 from .spec import DEFAULT_TASK, TASK_ID, TIMEOUT, Annotations, Arguments, Call, Json, ToolResult, ToolSpec, call_limit
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 REF: Json = {"type": "string"}
 MODIFIERS = ["Alt", "Control", "Meta", "Shift"]
 WAIT_S = 10.0
-EVALUATED_SHOWN = 20_000
 Act = Callable[["Supervisor", Arguments], Awaitable["Done"]]
 
 
@@ -121,11 +121,8 @@ async def evaluate(call: Call, arguments: Arguments) -> ToolResult:
         arguments["expression"], frame_id=arguments.get("frame_id"), timeout=arguments.get("timeout")
     )
     found = await without_passwords(found, supervisor)
-    text, cut = render.value(found, EVALUATED_SHOWN)
-    if not cut:
-        return ToolResult(render.fenced(text, "result"), {"value": found})
-    note = f"Cut after {EVALUATED_SHOWN} characters: select less in the expression, or slice(…) a text."
-    return ToolResult(render.joined(render.fenced(text, "result"), note), {"value_json": text, "note": note})
+    done = f"browser_evaluate {arguments['expression']}"
+    return await shown(call, arguments.get("task_id", DEFAULT_TASK), found, "value", done)
 
 
 def _action(name: str, title: str, description: str, properties: Json, act: Act, *required: str) -> ToolSpec:

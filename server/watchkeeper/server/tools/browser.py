@@ -7,9 +7,9 @@ from typing import Any
 
 from .. import render
 from ..password_fields import without_passwords
+from .large_results import CALL_KEPT, shown
 from .spec import DEFAULT_TASK, TASK_ID, TIMEOUT, Annotations, Arguments, Call, Json, ToolResult, ToolSpec, call_limit
 
-CDP_RESULT_SHOWN = 20_000
 SNAPSHOT_LIMIT_S = 60.0
 OUTCOMES = {
     "loaded": "Opened",
@@ -103,14 +103,8 @@ async def cdp(call: Call, arguments: Arguments) -> ToolResult:
         timeout=arguments.get("timeout"),
     )
     found: dict[str, Any] = await without_passwords(dict(result), supervisor)
-    text, cut = render.value(found, CDP_RESULT_SHOWN)
-    if not cut:
-        return ToolResult(render.fenced(text, "result"), {"result": found})
-    length = len(render.value(found, 1 << 40)[0])
-    note = (
-        f"Cut: {CDP_RESULT_SHOWN} of {length} characters. Ask for less: select in the expression, or slice(…) a text."
-    )
-    return ToolResult(render.joined(render.fenced(text, "result"), note), {"result_json": text, "note": note})
+    done = f"browser_cdp {arguments['method']} {render.value(arguments.get('params', {}), CALL_KEPT)[0]}"
+    return await shown(call, arguments.get("task_id", DEFAULT_TASK), found, "result", done)
 
 
 NAVIGATE = ToolSpec(
