@@ -5,6 +5,7 @@ supervisor says of them. ``WATCHKEEPER_CHAOS_STEPS`` and ``WATCHKEEPER_CHAOS_SEE
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
+import psutil
 import pytest
 from fakes.hosted_proxy import HostedProxy, hosted_chromium
 from fakes.site import Site
@@ -24,7 +26,7 @@ from watchkeeper.supervisor.errors import ConnectionLost, SupervisorError
 from watchkeeper.supervisor.options import BridgeChoice
 
 pytestmark = [pytest.mark.anyio, pytest.mark.chrome, pytest.mark.timeout(600)]
-STEPS = int(os.environ.get("WATCHKEEPER_CHAOS_STEPS", "100"))
+STEPS = int(os.environ.get("WATCHKEEPER_CHAOS_STEPS", "80"))
 SEED = int(os.environ.get("WATCHKEEPER_CHAOS_SEED", "1"))
 DEADLINE_S = 2.0
 GUARD_S = 30.0
@@ -264,7 +266,18 @@ class Chaos:
         assert await self.supervisor.evaluate("1 + 1", timeout=10) == 2
 
 
+def children() -> set[int]:
+    """Processes that we started, and theirs; zombies are nobody's concern."""
+    alive = set()
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                alive.add(process.pid)
+    return alive
+
+
 async def run(chaos: Chaos) -> None:
+    before = children()
     try:
         await chaos.run(STEPS)
     except BaseException:
@@ -272,6 +285,9 @@ async def run(chaos: Chaos) -> None:
         raise
     finally:
         await asyncio.wait_for(chaos.registry.stop_all(), GUARD_S)
+    async with asyncio.timeout(GUARD_S):
+        while chaos.hosted is None and children() - before:  # noqa: ASYNC110 -- processes tell nobody when they end
+            await asyncio.sleep(0.05)
     agreed = [name for name in chaos.told if name in chaos.closed]
     assert len(agreed) >= STEPS // 25, "the pages told too little to compare anything with"
 
