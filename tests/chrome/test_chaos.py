@@ -26,7 +26,7 @@ from watchkeeper.supervisor.errors import ConnectionLost, SupervisorError
 from watchkeeper.supervisor.options import BridgeChoice
 
 pytestmark = [pytest.mark.anyio, pytest.mark.chrome, pytest.mark.timeout(600)]
-STEPS = int(os.environ.get("WATCHKEEPER_CHAOS_STEPS", "80"))
+STEPS = int(os.environ.get("WATCHKEEPER_CHAOS_STEPS", "60"))
 SEED = int(os.environ.get("WATCHKEEPER_CHAOS_SEED", "1"))
 DEADLINE_S = 2.0
 GUARD_S = 30.0
