@@ -1,5 +1,6 @@
 """Frames on a real Chromium: the tree over all processes, and calls that run in the frame they are meant for."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,7 +8,14 @@ from fakes.site import Site
 from fakes.waits import WAIT_S, Start, frames
 
 from watchkeeper.supervisor import Supervisor
-from watchkeeper.supervisor.errors import MethodRefused, TargetClosed, TargetCrashed, UnknownFrame
+from watchkeeper.supervisor.errors import (
+    CallTimeout,
+    MethodRefused,
+    NavigationFailed,
+    TargetClosed,
+    TargetCrashed,
+    UnknownFrame,
+)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.chrome]
 
@@ -197,3 +205,19 @@ async def test_the_console_is_kept_by_rings(supervisor: Supervisor, site: Site) 
     texts = [entry.text for entry in view.console_errors]
     assert "bad 7" in texts and any("nope is not defined" in text for text in texts)
     assert len(view.console_other) == 200 and view.console_other[-1].text == "n299" and view.console_dropped >= 100
+
+
+async def test_a_call_beside_a_navigation_without_response_ends_early_and_says_why(
+    supervisor: Supervisor, site: Site
+) -> None:
+    await supervisor.navigate(site.page("/", "before"))
+    going = asyncio.create_task(supervisor.navigate(site.hang("/hang"), timeout=20))
+    await supervisor.wait_for_state(
+        lambda s: next((True for f in s.frames.by_id.values() if f.awaits_response), None), 10
+    )
+    with pytest.raises(CallTimeout, match="waits for the response of a navigation"):
+        await supervisor.evaluate("1", timeout=60)
+    await supervisor.call("Page.stopLoading")
+    with pytest.raises(NavigationFailed):
+        await going
+    assert await supervisor.evaluate("document.body.textContent") == "before"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .supervisor import Supervisor
 
 CONTEXT_TIMEOUT_S = 1.0
+BESIDE_NAVIGATION_TIMEOUT_S = 5.0
 BESIDE_DIALOG_TIMEOUT_S = 3.0
 _ERRORS: Mapping[str, type[SupervisorError]] = {
     "unknown_frame": UnknownFrame,
@@ -62,6 +63,8 @@ async def call(
     if method == "Page.navigateToHistoryEntry":
         await _check_history(supervisor, found, timeout)
     found, timeout = _past_dialogs(supervisor, method, found, timeout)
+    if _awaits_response(supervisor.state, method, found):
+        timeout = min(timeout, BESIDE_NAVIGATION_TIMEOUT_S)
     if found.needs_isolated_world:
         found = await _in_isolated_world(supervisor, found, timeout)
     try:
@@ -71,8 +74,19 @@ async def call(
     except CallTimeout:
         if found.page_id is not None and supervisor.state.dialogs.pending:
             raise dialog_opened(method, supervisor.snapshot().pending_dialogs) from None
+        if _awaits_response(supervisor.state, method, found):
+            raise CallTimeout(
+                f"{method} was not answered: the tab waits for the response of a navigation, and answers nothing until "
+                "then.",
+                "Wait for the page, open another address with browser_navigate, or call Page.stopLoading.",
+            ) from None
         raise
     return _own_part(supervisor.state, method, result)
+
+
+def _awaits_response(state: BrowserState, method: str, found: Route) -> bool:
+    top = state.frames.by_id.get(found.page_id or "")
+    return top is not None and top.awaits_response and method not in BROWSER_PROCESS
 
 
 def evaluated(result: Mapping[str, Any]) -> Any:

@@ -133,3 +133,14 @@ def test_deeply_nested_processes_are_cut_from_the_tree_and_counted() -> None:
     tree = view(after(*nested)).frame_tree
     assert [frame.frame_id for frame in tree.children] == ["F1", "F2"]
     assert (tree.truncated, tree.total) == (True, 4)
+
+
+def test_a_page_that_awaits_a_response_is_known_until_it_comes_or_is_given_up() -> None:
+    began = Event(SESSION, "Page.frameStartedNavigating", {"frameId": PAGE, "loaderId": "L2", "url": "http://a.test/2"})
+    state = after(began)
+    assert state.frames.by_id[PAGE].awaits_response
+    assert not after(navigated(loader="L2"), state=state).frames.by_id[PAGE].awaits_response
+    stopped = Event(SESSION, "Page.frameStoppedLoading", {"frameId": PAGE})
+    assert not after(stopped, state=state).frames.by_id[PAGE].awaits_response
+    within = {"frameId": PAGE, "loaderId": "L3", "navigationType": "sameDocument"}
+    assert not after(Event(SESSION, "Page.frameStartedNavigating", within)).frames.by_id[PAGE].awaits_response

@@ -42,6 +42,11 @@ class Frame:
     navigating_since: float = 0.0
     """The loader of the last navigation that began, and when it did (0: never)."""
 
+    @property
+    def awaits_response(self) -> bool:
+        """A navigation has begun and its document has not come: until then Chromium answers nothing for the page."""
+        return self.navigating_to not in ("", self.loader_id)
+
     def reached(self, event: str) -> bool:
         """Whether the current document has reached a lifecycle event."""
         return self.lifecycle_loader == self.loader_id and event in self.lifecycle
@@ -144,7 +149,15 @@ def navigating(frames: Frames, params: Mapping[str, Any], now: float) -> Frames:
     known = frames.by_id.get(fields.text(params, "frameId"))
     if known is None:
         return frames
-    return _put(frames, replace(known, navigating_to=fields.text(params, "loaderId"), navigating_since=now))
+    within = fields.text(params, "navigationType") in ("sameDocument", "historySameDocument")
+    loader_id = known.navigating_to if within else fields.text(params, "loaderId")
+    return _put(frames, replace(known, navigating_to=loader_id, navigating_since=now))
+
+
+def stopped(frames: Frames, params: Mapping[str, Any]) -> Frames:
+    """``Page.frameStoppedLoading``: whatever navigation had begun has come, or will not."""
+    known = frames.by_id.get(fields.text(params, "frameId"))
+    return frames if known is None else _put(frames, replace(known, navigating_to=""))
 
 
 def moved(frames: Frames, params: Mapping[str, Any]) -> Frames:

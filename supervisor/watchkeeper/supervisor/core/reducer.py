@@ -222,6 +222,10 @@ def _frame_navigated(state: BrowserState, session: Session, params: Mapping[str,
     return state, commands
 
 
+def _frame_stopped(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
+    return replace(state, frames=frames.stopped(state.frames, params)), _NOTHING
+
+
 def _frame_navigating(state: BrowserState, session: Session, params: Mapping[str, Any], now: float) -> Step:
     return replace(state, frames=frames.navigating(state.frames, params, now)), _NOTHING
 
@@ -347,6 +351,7 @@ _SESSION_EVENTS: Mapping[str, Callable[[BrowserState, Session, Mapping[str, Any]
     "Page.frameDetached": _frame_detached,
     "Page.frameNavigated": _frame_navigated,
     "Page.frameStartedNavigating": _frame_navigating,
+    "Page.frameStoppedLoading": _frame_stopped,
     "Page.javascriptDialogClosed": dialog_flow.closed,
     "Page.javascriptDialogOpening": dialog_flow.opening,
     "Page.lifecycleEvent": _frame_lived,
