@@ -112,7 +112,7 @@ async def test_no_arguments_of_its_schema_upset_a_tool(
     acting = await agent(server={"toolsets": EVERYTHING, "allowed_dirs": (str(tmp_path),)})
     site.page("/inner", "<button>inner</button>")
     await acting("browser_navigate", url=site.page("/", PAGE))
-    for arguments in drawn(fitting(spec), 25):
+    for arguments in drawn(fitting(spec), 3 if spec.name == "browser_close" else 15):
         reply = await asyncio.wait_for(acting(spec.name, **arguments), CALL_GUARD_S)
         assert not broken(reply), (arguments, reply.text)
         if acting.dispatcher.tasks.get("", "default") is None or acting.supervisor.state.targets.selected is None:
