@@ -72,16 +72,16 @@ def _spoken(speaker: tuple[str, str], lines: list[str], number: int) -> Iterable
     if not text:
         return
     who, tool = speaker
-    if who == "U" or who == "H":
+    if who == "U":
         yield {"role": "user", "content": text}
     elif who == "A":
         yield {"role": "assistant", "content": text}
     else:
         call_id = f"carried_{number}"
-        function = {"name": tool, "arguments": text if who == ">" else ""}
+        function = {"name": tool or "host", "arguments": text if who == ">" else ""}
         call = {"id": call_id, "type": "function", "function": function}
         yield {"role": "assistant", "content": None, "tool_calls": [call]}
-        if who == ":":
+        if who in (":", "H"):  # what a host put in is nobody's words
             yield {"role": "tool", "tool_call_id": call_id, "content": text}
 
 

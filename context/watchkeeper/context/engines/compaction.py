@@ -235,10 +235,18 @@ class _Run:
         for index in wanted:
             while pending and pending[0].before <= index:
                 out += self.carried(pending.pop(0))
-            out.append(bare[index])
+            out += self.sources(bare, index)
         for record in pending:
             out += self.carried(record)
         return out
+
+    def sources(self, bare: list[Message], index: int) -> Sequence[Message]:
+        """The messages of the input behind one of the list: several, where neighbours of one role were joined."""
+        start = self.origin[index]
+        end = self.origin[index + 1] if index + 1 < len(bare) else len(self.order.messages)
+        parts = self.order.messages[start:end]
+        plain = all(m["role"] == "user" and isinstance(m.get("content"), str) for m in parts)
+        return parts if plain and len(parts) > 1 and take_out(parts).messages is parts else [bare[index]]
 
     def carried(self, record: Found) -> Sequence[Message]:
         memory = self.order.memory

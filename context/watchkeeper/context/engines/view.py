@@ -15,6 +15,7 @@ from watchkeeper.context.core.budget import Budgets
 from watchkeeper.context.core.cutting import cut_message
 from watchkeeper.context.core.messages import INSTRUCTION_ROLES, Message, calls_of, content_text
 from watchkeeper.context.core.pruning import CLEARED, STUB_FROM, Recover, stub
+from watchkeeper.context.core.quotes import typed_text
 from watchkeeper.context.core.regions import block_start, last_user
 from watchkeeper.context.tokens import TokenCount, message_tokens
 
@@ -79,7 +80,7 @@ class View:
             # Instructions are the last to be cut.
             spoken = [i for i in range(end) if out[i]["role"] not in INSTRUCTION_ROLES and sizes[i] > 2 * LEAST_CUT]
             largest = max(spoken or range(end), key=lambda i: sizes[i])
-            smaller = cut_message(out[largest], max(LEAST_CUT, sizes[largest] - over), self._count, size=size)
+            smaller = self._cut(out[largest], max(LEAST_CUT, sizes[largest] - over))
             if size(smaller) >= sizes[largest]:
                 break
             out[largest] = smaller
@@ -101,8 +102,18 @@ class View:
             cleared = stub(message, text, call, self._recover(index))
             return cleared, "old tool output cleared", size(cleared)
         limit = self.limit(index)
-        cut = cut_message(message, limit, self._count, size=size)
+        cut = self._cut(message, limit)
         return cut, "" if cut is message else f"cut inside: over {limit:,} tokens", size(cut)
+
+    def _cut(self, message: Message, limit: int) -> Message:
+        """The message within a limit; of a user message, what the host put in goes before what a person typed."""
+        content = message.get("content")
+        if message["role"] == "user" and isinstance(content, str) and self._size(message) > limit:
+            typed = typed_text(content)
+            if typed and len(typed) < len(content):
+                note = f"[… {len(content) - len(typed):,} characters that the host put in were cut …]"
+                message = {**message, "content": f"{note}\n\n{typed}"}
+        return cut_message(message, limit, self._count, size=self._size)
 
     def limit(self, index: int) -> int:
         """The most a message may have: the tail's cap, shared by the messages of a block."""
