@@ -436,6 +436,7 @@ def test_progress_grows_from_zero_and_says_what_is_done():
     assert seen[0][0] == 0.0
     assert seen[-1] == (1.0, "done")
     assert all(what for _, what in seen)
+    assert sum("messages" in what and " of " in what for _, what in seen) > 5
 
 
 # --- the other verbs

@@ -9,41 +9,36 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final, overload
+from typing import Final
 
 from watchkeeper.context.core.budget import Budgets, summary_budget
 from watchkeeper.context.core.carried import carried_messages
 from watchkeeper.context.core.cutting import Count, cut_message
-from watchkeeper.context.core.evidence import Harvest, SourceLine, harvest, render_evidence
-from watchkeeper.context.core.messages import INSTRUCTION_ROLES, Message, content_text, texts_of
+from watchkeeper.context.core.evidence import Harvest
+from watchkeeper.context.core.messages import INSTRUCTION_ROLES, Message, texts_of
 from watchkeeper.context.core.pruning import RERUN, Recover
 from watchkeeper.context.core.record import Found, place, render_record, take_out, with_note
 from watchkeeper.context.core.regions import Regions, regions
 from watchkeeper.context.core.repair import Repair, repair, repaired
 from watchkeeper.context.core.sections import StructuredSummary
 from watchkeeper.context.core.validity import check, signed_thinking
+from watchkeeper.context.engines.floor import Watched, floor
 from watchkeeper.context.engines.model_summary import Brief, ModelSummary, fit, summarize_middle
 from watchkeeper.context.engines.view import View
 from watchkeeper.context.errors import Cancelled, InvalidArgument
 from watchkeeper.context.report import Kept, Report, SummarizerUse
 from watchkeeper.context.summarizers.port import Summarizer
-from watchkeeper.context.tokens import Tokenizer, estimate, message_tokens, total_tokens
+from watchkeeper.context.tokens import Tokenizer, message_tokens, total_tokens
 
 LEAST_TARGET: Final = 200
 COUNTED: Final = 4_096
 """Texts whose size one compaction remembers."""
 MODEL_SHARE: Final = 0.4
 """Of the record's tokens, what a model-based summary may have; the floor has the rest."""
-SAID_SHARE: Final = 0.10
-"""Of the floor's tokens, what the agent's own conclusions have to themselves where tools gave many numbers."""
-NUMBERS: Final = 0.2
-"""Share of digits in the letters and digits of tool output from which they drown words; source code has about 0.07."""
-CONCLUSION: Final = 40
-"""Tokens (estimated) from which a text of the agent is more than an announcement of the next step."""
 SPARED: Final = 0.15
 SPARED_FROM: Final = 8_000
 """Of a target above 8,000 tokens a part stays free: the lines chosen last are worth the least, and every later request
@@ -131,7 +126,7 @@ def compact(order: Order) -> Outcome:
     with ThreadPoolExecutor(1, thread_name_prefix="token-count") as pool:
         # tiktoken releases the interpreter: the whole list is counted while the middle is read.
         count = lru_cache(maxsize=COUNTED)(order.tokenizer.count)
-        before = pool.submit(total_tokens, _Watched(order.messages, order.cancelled), count)
+        before = pool.submit(total_tokens, Watched(order.messages, order.cancelled), count)
         return _Run(order, before, count).outcome()
 
 
@@ -302,35 +297,11 @@ class _Run:
         """The text of the record: the model's sections, then the floor within what they left."""
         sections = model.content.render()
         left = room - (self.count(sections) + 2 if sections else 0)
-        if left < 16:
-            return sections, Harvest()
-        said = self.said(hidden, visible, left)
-        left -= self.count(render_evidence(said))
-        watched = _Watched(hidden, self.order.cancelled, self.order.progress)
-        shown = [*visible, *({"role": "assistant", "content": line.text} for line in said)]
-        kept = harvest(watched, budget=left, count=self.count, focus_topic=self.order.focus_topic, visible=shown)
-        kept = replace(kept, evidence=tuple(sorted([*said, *kept.evidence], key=lambda line: line.index)))
+        kept = Harvest()
+        if left >= 16:
+            watched = Watched(hidden, self.order.cancelled, self.order.progress)
+            kept = floor(watched, visible, room=left, count=self.count, focus_topic=self.order.focus_topic)
         return "\n\n".join(filter(None, (sections, kept.render()))), kept
-
-    def said(self, hidden: Sequence[Message], visible: Sequence[Message], room: int) -> tuple[SourceLine, ...]:
-        """What the agent itself concluded from tables: lines of its longer texts, in a share that no table can take.
-
-        Elsewhere words compete on equal terms, and the floor finds the agent's by itself.
-        """
-        if not _many_numbers(hidden):
-            return ()
-        texts: list[Message] = [
-            {"role": "assistant", "content": m.get("content")}
-            if m["role"] == "assistant" and estimate(content_text(m.get("content"))) >= CONCLUSION
-            else {"role": "system", "content": ""}
-            for m in hidden
-        ]
-        if not any(m["role"] == "assistant" for m in texts):
-            return ()
-        share = int(room * SAID_SHARE)
-        return harvest(
-            texts, budget=share, count=self.count, focus_topic=self.order.focus_topic, visible=visible
-        ).evidence
 
     # --- the end
 
@@ -436,54 +407,6 @@ class _Run:
                 **facts,
             }  # type: ignore[arg-type]
         )
-
-
-class _Watched(Sequence[Message]):
-    """Messages whose reading tells its progress, and ends with `Cancelled` as soon as the caller asks for it."""
-
-    def __init__(
-        self,
-        messages: Sequence[Message],
-        cancelled: Callable[[], bool],
-        progress: Callable[[float, str], None] | None = None,
-    ) -> None:
-        self._messages = messages
-        self._cancelled = cancelled
-        self._progress = progress
-        self._told = 0.7
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    @overload
-    def __getitem__(self, index: int) -> Message: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Message]: ...
-
-    def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
-        return self._messages[index]
-
-    def __iter__(self) -> Iterator[Message]:
-        for index, message in enumerate(self._messages):
-            if self._cancelled():
-                raise Cancelled
-            done = 0.7 + 0.2 * index / len(self._messages)
-            if self._progress is not None and done >= self._told + 0.02:
-                self._told = done
-                self._progress(done, f"keeping what will be needed: {index:,} of {len(self._messages):,} messages")
-            yield message
-
-
-def _many_numbers(messages: Sequence[Message]) -> bool:
-    digits = letters = 0
-    for message in messages:
-        if message["role"] == "tool":
-            sample = content_text(message.get("content"))[:1_000]
-            numeric = sum(map(sample.count, "0123456789"))
-            digits += numeric
-            letters += sum(map(str.isalnum, sample)) - numeric
-    return digits > NUMBERS * (digits + letters)
 
 
 def _kept(kept: Harvest) -> Kept:
