@@ -58,6 +58,21 @@ def test_what_is_shown_and_what_cursors_lead_to_is_the_whole_page(lines: Lines, 
     assert all(covered)
 
 
+def test_a_cursor_never_leads_to_itself_however_small_the_budget() -> None:
+    sizes = [1] * 8 + [30, 900, 900, 1, 1, 30]
+    lines = Lines()
+    for depth, size in zip([0] * 8 + [1, 2, 3, 0, 0, 0], sizes, strict=True):
+        lines.depths.append(depth)
+        lines.texts.append(quoted("x" * size))
+        lines.kinds.append("text")
+        lines.frames.append(0)
+    lines.frame_starts[0] = (0, len(lines))
+    for start in range(len(lines)):
+        got = render.render(lines, "s1", max_tokens=60, cost=cost, start=start)
+        assert f"cursor=s1:{start}-{len(lines)}\n" not in f"{got.text}\n"
+        assert got.shown
+
+
 @given(st.text(max_size=200))
 def test_a_quoted_text_is_one_string_on_one_line(text: str) -> None:
     shown = quoted(text)

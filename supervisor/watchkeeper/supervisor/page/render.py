@@ -44,6 +44,8 @@ def render(
         selection.choose(min(budget, len(whole)))
         text, shown = _write(lines, selection, snapshot_id)
         tokens = cost(text)
+        if not shown:
+            break  # a cursor over everything would lead nowhere
         if tokens <= max_tokens:
             return Rendered(text, shown, end - start, tokens)
         budget = int(budget * max_tokens / tokens * 0.95)
@@ -51,15 +53,20 @@ def render(
 
 
 def _hard_cut(lines: Lines, snapshot_id: str, start: int, end: int, max_tokens: int, cost: Cost) -> Rendered:
-    """A budget too small to be fair in: the first lines that fit."""
+    """A budget too small to be fair in: the first lines that fit, and in any case the beginning of the first."""
     texts: list[str] = []
     for i, text in zip(range(start, end), _plain(lines, start, end), strict=True):
         rest = f"… {left_out(lines.kinds[i + 1 : end])} cursor={snapshot_id}:{i + 1}-{end}"
         if cost("\n".join([*texts, text, rest])) > max_tokens:
             break
         texts.append(text)
+    if not texts and start < end:
+        first = lines.texts[start]
+        rest = f'…" (+{len(first) - CUT_LINE:,} characters cursor={snapshot_id}:{start}-{start + 1}@{CUT_LINE})'
+        texts.append(_cut(first, CUT_LINE) + rest if len(first) > CUT_LINE else first)
     shown = len(texts)
-    texts.append(f"… {end - start - shown:,} more lines cursor={snapshot_id}:{start + shown}-{end}")
+    if start + shown < end:
+        texts.append(f"… {end - start - shown:,} more lines cursor={snapshot_id}:{start + shown}-{end}")
     text = "\n".join(texts)
     return Rendered(text, shown, end - start, cost(text))
 
