@@ -18,6 +18,12 @@ async def serve(settings: Settings, handover: Handover | None = None) -> None:
     await anyio.to_thread.run_sync(dispatcher.prepare)
     server = make_server(dispatcher)
     limit = settings.server.max_message_mb << 20
+
+    async def beside() -> None:
+        """What goes on while clients are served: first what the first page would otherwise wait for is imported."""
+        await anyio.to_thread.run_sync(_import_supervisor, abandon_on_cancel=True)
+        await server.offer.watch()
+
     if settings.server.transport == "http":
         from .transports.http import serve_http
 
@@ -31,4 +37,11 @@ async def serve(settings: Settings, handover: Handover | None = None) -> None:
 
         await serve_stdio(server, stop, max_message_bytes=limit, handover=handover)
 
-    await serve_until_ended(dispatcher, over_stdio, server.offer.watch)
+    await serve_until_ended(dispatcher, over_stdio, beside)
+
+
+def _import_supervisor() -> None:
+    """The modules that opening a page needs, and nothing that only some settings need."""
+    import watchkeeper.supervisor.backends.connecting
+    import watchkeeper.supervisor.page
+    import watchkeeper.supervisor.registry  # noqa: F401
