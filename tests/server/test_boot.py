@@ -144,6 +144,14 @@ def test_settings_that_shape_the_tools_are_left_to_the_live_server(tmp_path: Pat
     assert not boot.may_answer({}, {"WATCHKEEPER_CONFIG": "x"}, None)
 
 
+def test_a_browser_that_is_named_is_not_looked_for() -> None:
+    named = {"WATCHKEEPER_BROWSER__EXECUTABLE": "/somewhere/chromium", "PATH": "/nowhere"}
+    assert boot.may_answer({}, named, None) and boot.names_browser({}, named)
+    assert boot.names_browser({"browser.executable": "x"}, {}) and not boot.names_browser({}, {})
+    got, _, _ = talk(initialize(), INITIALIZED, request(2, "tools/list"), answers=2, **named)
+    assert "browser_cdp" in {tool["name"] for tool in got[1]["result"]["tools"]}
+
+
 def test_an_input_that_ends_at_once_ends_the_server() -> None:
     got, status, _ = talk(answers=0)
     assert got == [] and status == 0

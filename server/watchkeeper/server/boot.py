@@ -28,7 +28,6 @@ SHAPING = frozenset(
     {
         "browser.backend",
         "browser.cdp_url",
-        "browser.executable",
         "context.archive",
         "context.engine",
         "context.plugin_dirs",
@@ -67,17 +66,28 @@ def may_answer(options: Mapping[str, str], environment: Mapping[str, str], confi
     """Whether the snapshot fits: a POSIX system, and nothing set that shapes the list of tools."""
     if os.name == "nt" or config is not None:
         return False
+    given = _given(options, environment)
+    return not SHAPING & given and "config" not in given
+
+
+def names_browser(options: Mapping[str, str], environment: Mapping[str, str]) -> bool:
+    """Whether a browser is named, so that none has to be looked for."""
+    return "browser.executable" in _given(options, environment)
+
+
+def _given(options: Mapping[str, str], environment: Mapping[str, str]) -> set[str]:
+    """Names of the settings that are given."""
     named = {name.lower() for name in environment if name.upper().startswith("WATCHKEEPER_")}
-    set_by_environment = {name.removeprefix("watchkeeper_").replace("__", ".") for name in named}
-    return not SHAPING & (set(options) | set_by_environment) and "config" not in set_by_environment
+    return set(options) | {name.removeprefix("watchkeeper_").replace("__", ".") for name in named}
 
 
-def start(load: Callable[[], Callable[[Handover], int]]) -> int:
+def start(load: Callable[[], Callable[[Handover], int]], *, has_browser: bool = False) -> int:
     """Answer what can be answered while ``load`` runs in a thread; then call what it gave. Gives the exit status.
+    ``has_browser``: one is known; else it is looked for.
 
     Whatever ``load`` raises as SystemExit ends the process with that status.
     """
-    front = Front(json.loads(SNAPSHOT.read_text("utf-8")), Handover(take_over(0, None), take_over(1, 2)))
+    front = Front(json.loads(SNAPSHOT.read_text("utf-8")), Handover(take_over(0, None), take_over(1, 2)), has_browser)
     loaded: list[Callable[[Handover], int] | BaseException] = []
     waker, wake = os.pipe()
 
@@ -103,11 +113,11 @@ def start(load: Callable[[], Callable[[Handover], int]]) -> int:
 class Front:
     """Reads lines and answers what the snapshot holds."""
 
-    def __init__(self, snapshot: Json, handover: Handover) -> None:
+    def __init__(self, snapshot: Json, handover: Handover, has_browser: bool = False) -> None:
         self.handover = handover
         self._snapshot = snapshot
         self._client = ""
-        self._finds_browser: bool | None = None
+        self._finds_browser: bool | None = has_browser or None
 
     def answer_until(self, waker: int) -> None:
         """Until ``waker`` can be read, or the input ends."""

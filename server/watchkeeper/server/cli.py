@@ -42,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from . import boot
 
         if boot.may_answer(options, os.environ, getattr(parsed, "config", None)):
-            return boot.start(lambda: _loaded(parsed, options))
+            has_browser = boot.names_browser(options, os.environ)
+            return boot.start(lambda: _loaded(parsed, options), has_browser=has_browser)
     from .commands import run
 
     return run(command, parsed, options)
