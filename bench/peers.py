@@ -17,6 +17,7 @@ import shlex
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -128,9 +129,14 @@ class Server:
     """A server process and the client that talks to it; every wait is bounded."""
 
     def __init__(self, command: str) -> None:
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # some leave files where they start
         self.began = time.perf_counter()
         self._process = subprocess.Popen(
-            shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            shlex.split(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self._folder.name,
         )
         self._number = 0
 
@@ -183,6 +189,7 @@ class Server:
             self._process.kill()
             self._process.wait(10)
         self._process.stdout.close()
+        self._folder.cleanup()
 
 
 def measure(command: str, kind: Kind, base: str, runs: int) -> dict[str, str]:

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlsplit
 from anyio import CancelScope
 
 from ..address import shown
-from ..errors import EndpointUnreachable, SupervisorError
+from ..errors import EndpointUnreachable, SupervisorError, TransportClosed
 from ..transport import Transport, WebSocketTransport
 from . import http
 from .connected import Connected, ask_version_of
@@ -161,10 +161,10 @@ class _NoTransport:
     """Stands for a connection that was never opened."""
 
     async def receive(self) -> bytes:
-        raise NotImplementedError
+        raise TransportClosed("never opened")
 
     def send(self, message: str) -> None:
-        raise NotImplementedError
+        raise TransportClosed("never opened")
 
     async def close(self) -> None:
         return
