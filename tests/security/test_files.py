@@ -167,9 +167,10 @@ async def test_a_download_that_nobody_asked_for_is_not_saved(
     await acting("browser_files", action="save")
     before = await _downloads(acting)
     await acting.cdp("Runtime.evaluate", expression="location = '/f'")
+    begun: set[int] = set()
     async with asyncio.timeout(GUARD_S):
-        while not (begun := await _downloads(acting) - before):  # a script starts it, so no action reports it
-            await asyncio.sleep(0.02)
+        while not begun:  # a script starts it, so no action reports it
+            begun = await _downloads(acting) - before
     await acting("browser_files", action="wait", number=max(begun))
     saved = list(tmp_path.rglob("*evil*"))
     assert saved and all(path.parent == inside for path in saved)
