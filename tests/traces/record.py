@@ -22,7 +22,7 @@ from watchkeeper.supervisor.core.commands import Send
 from watchkeeper.supervisor.core.inputs import Failed, Input, Replied
 from watchkeeper.supervisor.errors import DialogOpened, SupervisorError
 from watchkeeper.supervisor.options import BridgeChoice
-from watchkeeper.supervisor.supervisor import _outcome
+from watchkeeper.supervisor.shell import _outcome
 
 Scenario = Callable[[Supervisor, Site], Awaitable[None]]
 SCENARIOS: dict[str, tuple[BridgeChoice, Scenario]] = {}

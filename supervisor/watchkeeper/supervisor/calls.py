@@ -5,10 +5,8 @@ none waits for a promise, for none settles. A call for a frame waits a moment fo
 world of its own there; it never runs elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .core import fields
 from .core.methods import BROWSER_PROCESS
@@ -28,9 +26,7 @@ from .errors import (
     UnknownTarget,
 )
 from .interruption import dialog_opened
-
-if TYPE_CHECKING:
-    from .supervisor import Supervisor
+from .shell import Shell
 
 CONTEXT_TIMEOUT_S = 1.0
 BESIDE_NAVIGATION_TIMEOUT_S = 5.0
@@ -46,7 +42,26 @@ _ERRORS: Mapping[str, type[SupervisorError]] = {
 
 
 async def call(
-    supervisor: Supervisor,
+    shell: Shell,
+    method: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    frame_id: str | None = None,
+    target_id: str | None = None,
+    session_id: str | None = None,
+    timeout: float | None = None,
+) -> Mapping[str, Any]:
+    """As ``Supervisor.call``, which says what is raised."""
+    shell.require_connection()
+    shell.in_use += 1
+    try:
+        return await _call(shell, method, params or {}, frame_id, target_id, session_id, shell.clamped(timeout))
+    finally:
+        shell.in_use -= 1
+
+
+async def _call(
+    shell: Shell,
     method: str,
     params: Mapping[str, Any],
     frame_id: str | None,
@@ -54,34 +69,33 @@ async def call(
     session_id: str | None,
     timeout: float,
 ) -> Mapping[str, Any]:
-    """Raises what ``Supervisor.call`` says. ``timeout`` is in seconds."""
-    found = _routed(supervisor, method, params, frame_id, target_id, session_id)
-    _past_dialogs(supervisor, method, found, timeout)
+    found = _routed(shell, method, params, frame_id, target_id, session_id)
+    _past_dialogs(shell, method, found, timeout)
     if found.needs_isolated_world:
-        found = await _with_context(supervisor, method, found, params)
-    supervisor.boundary.check_call(method, found.params)
+        found = await _with_context(shell, method, found, params)
+    shell.boundary.check_call(method, found.params)
     if method == "Page.navigateToHistoryEntry":
-        await _check_history(supervisor, found, timeout)
-    found, timeout = _past_dialogs(supervisor, method, found, timeout)
-    if _awaits_response(supervisor.state, method, found):
+        await _check_history(shell, found, timeout)
+    found, timeout = _past_dialogs(shell, method, found, timeout)
+    if _awaits_response(shell.state, method, found):
         timeout = min(timeout, BESIDE_NAVIGATION_TIMEOUT_S)
     if found.needs_isolated_world:
-        found = await _in_isolated_world(supervisor, found, timeout)
+        found = await _in_isolated_world(shell, found, timeout)
     try:
-        result = await supervisor.browser.runner.call(
+        result = await shell.browser.runner.call(
             found.session_id, method, found.params, timeout=timeout, page_id=found.page_id
         )
     except CallTimeout:
-        if found.page_id is not None and supervisor.state.dialogs.pending:
-            raise dialog_opened(method, supervisor.snapshot().pending_dialogs) from None
-        if _awaits_response(supervisor.state, method, found):
+        if found.page_id is not None and shell.state.dialogs.pending:
+            raise dialog_opened(method, shell.snapshot().pending_dialogs) from None
+        if _awaits_response(shell.state, method, found):
             raise CallTimeout(
                 f"{method} was not answered: the tab waits for the response of a navigation, and answers nothing until "
                 "then.",
                 "Wait for the page, open another address with browser_navigate, or call Page.stopLoading.",
             ) from None
         raise
-    return _own_part(supervisor.state, method, result)
+    return _own_part(shell.state, method, result)
 
 
 def _awaits_response(state: BrowserState, method: str, found: Route) -> bool:
@@ -101,14 +115,14 @@ def evaluated(result: Mapping[str, Any]) -> Any:
 
 
 def _routed(
-    supervisor: Supervisor,
+    shell: Shell,
     method: str,
     params: Mapping[str, Any],
     frame_id: str | None,
     target_id: str | None,
     session_id: str | None,
 ) -> Route:
-    state = supervisor.state
+    state = shell.state
     if session_id is not None:
         session = state.sessions.by_id.get(session_id)
         if session is None:
@@ -117,15 +131,15 @@ def _routed(
                 "Its page was closed or moved to another process. Take a browser_snapshot.",
             )
         return Route(session_id, params, session.page_id)
-    found = route(state, method, params, frame_id=frame_id, target_id=target_id, context_id=supervisor.context_id)
+    found = route(state, method, params, frame_id=frame_id, target_id=target_id, context_id=shell.context_id)
     if isinstance(found, Unroutable):
         raise _ERRORS[found.kind](found.message, found.hint)
     return found
 
 
-def _past_dialogs(supervisor: Supervisor, method: str, found: Route, timeout: float) -> tuple[Route, float]:
+def _past_dialogs(shell: Shell, method: str, found: Route, timeout: float) -> tuple[Route, float]:
     """What to send beside the dialogs that are open, and how long to wait. Raises DialogOpened: nothing is sent."""
-    state = supervisor.state
+    state = shell.state
     if found.page_id is None or method in BROWSER_PROCESS or state.options.dialog_policy != "must_respond":
         return found, timeout
     related = state.targets.related(found.page_id)
@@ -137,7 +151,7 @@ def _past_dialogs(supervisor: Supervisor, method: str, found: Route, timeout: fl
         here = dialog.page_id == found.page_id
         blocked = dialog.via != "debugger" and holder in (None, found.session_id)
         if here and (blocked or method.startswith("Input.")):
-            raise dialog_opened(method, supervisor.snapshot().pending_dialogs, sent=False)
+            raise dialog_opened(method, shell.snapshot().pending_dialogs, sent=False)
         if dialog.via != "debugger" or not here:
             # Other sessions answer, unless they share the process that waits, which nobody tells us.
             timeout = min(timeout, BESIDE_DIALOG_TIMEOUT_S)
@@ -148,23 +162,23 @@ def _past_dialogs(supervisor: Supervisor, method: str, found: Route, timeout: fl
     return found, timeout
 
 
-async def _with_context(supervisor: Supervisor, method: str, found: Route, params: Mapping[str, Any]) -> Route:
+async def _with_context(shell: Shell, method: str, found: Route, params: Mapping[str, Any]) -> Route:
     """A frame that has just come, or has just been navigated, is given a moment until its context is known."""
     frame_id = found.frame_id
 
     def known(state: BrowserState) -> Route | None:
-        again = route(state, method, params, frame_id=frame_id, context_id=supervisor.context_id)
+        again = route(state, method, params, frame_id=frame_id, context_id=shell.context_id)
         return again if isinstance(again, Route) and not again.needs_isolated_world else None
 
     try:
-        return await supervisor.wait_for_state(known, CONTEXT_TIMEOUT_S)
+        return await shell.wait_for_state(known, CONTEXT_TIMEOUT_S)
     except CallTimeout:
         return found
 
 
-async def _in_isolated_world(supervisor: Supervisor, found: Route, timeout: float) -> Route:
+async def _in_isolated_world(shell: Shell, found: Route, timeout: float) -> Route:
     """A frame whose own context we do not know still runs our script, in a world of its own."""
-    made = await supervisor.browser.runner.call(
+    made = await shell.browser.runner.call(
         found.session_id,
         "Page.createIsolatedWorld",
         {"frameId": found.frame_id, "worldName": "watchkeeper"},
@@ -175,11 +189,11 @@ async def _in_isolated_world(supervisor: Supervisor, found: Route, timeout: floa
     return Route(found.session_id, {**found.params, "contextId": number}, found.page_id, found.frame_id)
 
 
-async def _check_history(supervisor: Supervisor, found: Route, timeout: float) -> None:
-    history = await supervisor.browser.runner.call(
+async def _check_history(shell: Shell, found: Route, timeout: float) -> None:
+    history = await shell.browser.runner.call(
         found.session_id, "Page.getNavigationHistory", {}, timeout=timeout, page_id=found.page_id
     )
-    supervisor.boundary.check_history(history, found.params.get("entryId"))
+    shell.boundary.check_history(history, found.params.get("entryId"))
 
 
 def _own_part(state: BrowserState, method: str, result: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -3,15 +3,17 @@
 Rules: everything is checked before anything is recorded or sent; each refusal says what would work.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from .browser import COMMAND_TIMEOUT_S
+from .calls import call
 from .core import freeing
-from .core.dialogs import MESSAGE_CAP, Dialogs
+from .core.dialogs import MESSAGE_CAP, Dialogs, answer_text
 from .core.dialogs import Dialog as DialogState
+from .core.inputs import AnswerDialog
+from .core.state import BrowserState
 from .core.view import Dialog, Tab
 from .errors import (
     AmbiguousDialog,
@@ -19,12 +21,14 @@ from .errors import (
     CallTimeout,
     DialogBeingAnswered,
     NoDialogOpen,
+    SupervisorError,
     UnknownDialog,
 )
+from .shell import Shell
 
-if TYPE_CHECKING:
-    from .supervisor import Supervisor
-
+ANSWER_TIMEOUT_S = COMMAND_TIMEOUT_S + 1
+"""Longer than the command that answers may take, so that its outcome is known."""
+BARRIER_TIMEOUT_S = 0.5
 FREE_TIMEOUT_S = 5.0
 Action = Literal["accept", "dismiss"]
 
@@ -38,7 +42,7 @@ class DialogAnswer:
     note: str
 
     @classmethod
-    def of(cls, dialog: Dialog | None, action: Action, text: str | None) -> DialogAnswer:
+    def of(cls, dialog: Dialog | None, action: Action, text: str | None) -> "DialogAnswer":
         """What became of an answer, from what is known of the dialog now."""
         if dialog is None or dialog.closed_at is None:
             return cls(
@@ -86,7 +90,50 @@ class DialogAnswer:
         }
 
 
-def chosen_dialog(dialogs: Dialogs, action: Action, prompt_text: str | None, dialog_id: str | None) -> DialogState:
+async def answer_dialog(shell: Shell, action: Action, prompt_text: str | None, dialog_id: str | None) -> DialogAnswer:
+    """As ``Supervisor.answer_dialog``, which says what is raised."""
+    stuck = next((tab for tab in shell.snapshot().tabs if tab.stuck), None)
+    if stuck is not None and dialog_id is None and not shell.state.dialogs.pending:
+        return await _free_tab(shell, stuck, action)
+    dialog = _chosen(shell.state.dialogs, action, prompt_text, dialog_id)
+    accept = action == "accept"
+    text = answer_text(dialog, accept, prompt_text)
+    shell.require_connection()
+    shell.feed(AnswerDialog(dialog.dialog_id, accept, text, "agent"))
+
+    def over(state: BrowserState) -> bool | None:
+        now = state.dialogs.get(dialog.dialog_id)
+        return True if now is None or now.closed_at is not None or now.response is None else None
+
+    try:
+        await shell.wait_for_state(over, ANSWER_TIMEOUT_S)
+    except CallTimeout:
+        pass  # told below: what is known of the dialog now is the answer
+    if dialog.via == "debugger":
+        await _gone_on(shell, dialog)
+    known = [*shell.snapshot().recent_dialogs, *shell.snapshot().pending_dialogs]
+    return DialogAnswer.of(next((d for d in known if d.id == dialog.dialog_id), None), action, text)
+
+
+async def _gone_on(shell: Shell, dialog: DialogState) -> None:
+    """Until the script that asked has gone on to its end, or to the next dialog; bounded.
+
+    A page that is let go handles first what is in its queue, so a script sent right after the answer could find
+    the page as it was before. A promise settles only once the interrupted script is done.
+    """
+    try:
+        await shell.browser.runner.call(
+            dialog.session_id,
+            "Runtime.evaluate",
+            {"expression": "0", "awaitPromise": True},
+            timeout=BARRIER_TIMEOUT_S,
+            page_id=dialog.page_id,
+        )
+    except SupervisorError:
+        return  # it went on: it asks again, is busy, or is gone
+
+
+def _chosen(dialogs: Dialogs, action: Action, prompt_text: str | None, dialog_id: str | None) -> DialogState:
     """The open dialog that an answer is for. Raises the DialogError that says why there is none."""
     if dialog_id is not None:
         dialog = next((d for d in dialogs.pending if d.dialog_id == dialog_id), None)
@@ -150,7 +197,7 @@ def _open_now(dialogs: Dialogs) -> str:
     return "Open now: " + ", ".join(f"{d.dialog_id} ({d.type})" for d in dialogs.pending) + "."
 
 
-async def free_tab(supervisor: Supervisor, tab: Tab, action: Action) -> DialogAnswer:
+async def _free_tab(shell: Shell, tab: Tab, action: Action) -> DialogAnswer:
     """End a dialog that nobody can answer: one that was open before we came, so that no session of ours owns it.
 
     A navigation to the page's own address with another fragment makes the dialog return false, and the page keeps its
@@ -162,15 +209,15 @@ async def free_tab(supervisor: Supervisor, tab: Tab, action: Action) -> DialogAn
             "Such a dialog can only be dismissed.",
             "Call browser_dialog with action 'dismiss': the dialog returns false, and the page keeps its state.",
         )
-    await supervisor.call("Page.navigate", {"url": freeing.past(tab.url)}, target_id=tab.target_id)
+    await call(shell, "Page.navigate", {"url": freeing.past(tab.url)}, target_id=tab.target_id)
 
     def answers(view: Any) -> bool | None:
         return None if any(t.stuck for t in view.tabs if t.tab_id == tab.tab_id) else True
 
     try:
-        await supervisor.wait_for(answers, FREE_TIMEOUT_S)
+        await shell.wait_for(answers, FREE_TIMEOUT_S)
     except CallTimeout:
         return DialogAnswer(None, False, f"Tab {tab.tab_id} still does not answer: open an address in it, or close it.")
     restore = f"history.replaceState(history.state, '', {json.dumps(tab.url)})"
-    await supervisor.call("Runtime.evaluate", {"expression": restore}, target_id=tab.target_id)
+    await call(shell, "Runtime.evaluate", {"expression": restore}, target_id=tab.target_id)
     return DialogAnswer(None, True, f"Tab {tab.tab_id} was freed: the dialog that held it returned false.")

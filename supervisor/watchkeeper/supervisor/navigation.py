@@ -7,14 +7,13 @@ Sources: https://chromedevtools.github.io/devtools-protocol/tot/Page/#method-nav
 .../Page/#event-lifecycleEvent
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from .boundary import refused
+from .calls import call
 from .core import fields
 from .core.dialogs import HASTE_S
 from .core.dialogs import Dialog as DialogState
@@ -22,9 +21,7 @@ from .core.state import BrowserState
 from .core.view import Dialog
 from .errors import CallTimeout, DialogOpened, NavigationFailed, SupervisorError
 from .interruption import dialog_opened
-
-if TYPE_CHECKING:
-    from .supervisor import Supervisor
+from .shell import Shell
 
 Outcome = Literal["loaded", "loading", "waiting_for_dialog", "stayed", "download"]
 DESCRIBE_TIMEOUT_S = 2.0
@@ -66,30 +63,28 @@ class Navigation:
     note: str = ""
 
 
-async def navigate(supervisor: Supervisor, page_id: str, url: str, timeout: float) -> Navigation:
+async def navigate(shell: Shell, page_id: str, url: str, timeout: float) -> Navigation:
     """Open ``url`` in a tab. Raises NavigationFailed, CallTimeout, DialogOpened (one was open before), and what
     ``Supervisor.call`` raises."""
-    open_before = [d for d in supervisor.state.dialogs.pending if d.page_id == page_id]
+    open_before = [d for d in shell.state.dialogs.pending if d.page_id == page_id]
     if open_before:
-        raise dialog_opened("the navigation", supervisor.snapshot().pending_dialogs, sent=False)
-    return await _navigate(supervisor, page_id, url, timeout, may_ask_again=True)
+        raise dialog_opened("the navigation", shell.snapshot().pending_dialogs, sent=False)
+    return await _navigate(shell, page_id, url, timeout, may_ask_again=True)
 
 
-async def _navigate(
-    supervisor: Supervisor, page_id: str, url: str, timeout: float, *, may_ask_again: bool
-) -> Navigation:
+async def _navigate(shell: Shell, page_id: str, url: str, timeout: float, *, may_ask_again: bool) -> Navigation:
     """``may_ask_again``: where a machine answered for the page, the bridge is set up to ask, and we try once more."""
-    started, asked_at = supervisor.browser.now(), time.monotonic()
+    started, asked_at = shell.browser.now(), time.monotonic()
     try:
-        reply = await supervisor.call("Page.navigate", {"url": url}, target_id=page_id, timeout=timeout)
+        reply = await call(shell, "Page.navigate", {"url": url}, target_id=page_id, timeout=timeout)
     except DialogOpened as interrupted:
-        if may_ask_again and await _answered_by_machine(supervisor, page_id, started):
-            return await _navigate(supervisor, page_id, url, timeout, may_ask_again=False)
+        if may_ask_again and await _answered_by_machine(shell, page_id, started):
+            return await _navigate(shell, page_id, url, timeout, may_ask_again=False)
         return Navigation(
             "waiting_for_dialog", url, dialogs=interrupted.dialogs, note="It goes on when the dialog is answered."
         )
     except CallTimeout:
-        await _stop(supervisor, page_id)
+        await _stop(shell, page_id)
         raise CallTimeout(
             f"{url[:200]} sent no response within {timeout:g} s; the navigation was stopped.",
             "The tab still shows the page before. Try again, give a longer timeout, or check the server.",
@@ -98,18 +93,18 @@ async def _navigate(
     if reply.get("isDownload") is True:
         return Navigation("download", url, note="The address is a file to download; the page stays as it is.")
     if error:
-        if error == "net::ERR_ABORTED" and _asked_to_stay(supervisor.state, page_id, started):
-            if may_ask_again and await _answered_by_machine(supervisor, page_id, started):
-                return await _navigate(supervisor, page_id, url, timeout, may_ask_again=False)
-            await _closed(supervisor, page_id)
+        if error == "net::ERR_ABORTED" and _asked_to_stay(shell.state, page_id, started):
+            if may_ask_again and await _answered_by_machine(shell, page_id, started):
+                return await _navigate(shell, page_id, url, timeout, may_ask_again=False)
+            await _closed(shell, page_id)
             return Navigation("stayed", url, note="The page asked to stay (beforeunload) and was not left.")
-        raise _failed(supervisor, url, error, asked_at)
-    outcome = await _loaded(supervisor, page_id, fields.text(reply, "loaderId"), timeout)
+        raise _failed(shell, url, error, asked_at)
+    outcome = await _loaded(shell, page_id, fields.text(reply, "loaderId"), timeout)
     if outcome == "waiting_for_dialog":
-        return Navigation(outcome, _url(supervisor, page_id) or url, dialogs=supervisor.snapshot().pending_dialogs)
-    supervisor.boundary.check_arrival(page_id, asked_at)
-    done = await _described(supervisor, page_id, outcome, url)
-    if any(d.via == "xhr" for d in _beforeunload(supervisor.state, page_id, started)):
+        return Navigation(outcome, _url(shell, page_id) or url, dialogs=shell.snapshot().pending_dialogs)
+    shell.boundary.check_arrival(page_id, asked_at)
+    done = await _described(shell, page_id, outcome, url)
+    if any(d.via == "xhr" for d in _beforeunload(shell.state, page_id, started)):
         told = (
             "The page before would have asked whether to leave it; nobody can be asked on this backend, so it was left."
         )
@@ -117,10 +112,10 @@ async def _navigate(
     return done
 
 
-def _failed(supervisor: Supervisor, url: str, error: str, since: float) -> SupervisorError:
+def _failed(shell: Shell, url: str, error: str, since: float) -> SupervisorError:
     """Of a connection through the gate the browser knows only that it failed; the gate knows why."""
-    if error.startswith("net::ERR_SOCKS") and supervisor.gate is not None:
-        outcome = supervisor.gate.explain(since)
+    if error.startswith("net::ERR_SOCKS") and shell.gate is not None:
+        outcome = shell.gate.explain(since)
         if outcome is not None and outcome.kind == "refused":
             return refused(outcome, url)
         if outcome is not None:
@@ -138,7 +133,7 @@ def failed(url: str, error: str) -> NavigationFailed:
     )
 
 
-async def _loaded(supervisor: Supervisor, page_id: str, loader_id: str, timeout: float) -> Outcome:
+async def _loaded(shell: Shell, page_id: str, loader_id: str, timeout: float) -> Outcome:
     """Wait until the new document has loaded, a dialog opened, or it has taken long enough."""
     if not loader_id:
         return "loaded"  # within the same document
@@ -154,37 +149,36 @@ async def _loaded(supervisor: Supervisor, page_id: str, loader_id: str, timeout:
         return "loaded" if frame.reached("load") else "loading" if page.crashed else None
 
     try:
-        return await supervisor.wait_for_state(settled, min(timeout, supervisor.options.load_wait_s))
+        return await shell.wait_for_state(settled, min(timeout, shell.options.load_wait_s))
     except CallTimeout:
         return "loading"
 
 
-async def _described(supervisor: Supervisor, page_id: str, outcome: Outcome, url: str) -> Navigation:
+async def _described(shell: Shell, page_id: str, outcome: Outcome, url: str) -> Navigation:
     note = "" if outcome == "loaded" else "It has not finished loading; a browser_snapshot shows what is there."
     try:
-        told: Any = await supervisor.call(
+        told: Any = await call(
+            shell,
             "Runtime.evaluate",
             {"expression": _DESCRIBE, "returnByValue": True},
             frame_id=page_id,
             timeout=DESCRIBE_TIMEOUT_S,
         )
     except DialogOpened as interrupted:
-        return Navigation(
-            "waiting_for_dialog", _url(supervisor, page_id) or url, dialogs=interrupted.dialogs, note=note
-        )
+        return Navigation("waiting_for_dialog", _url(shell, page_id) or url, dialogs=interrupted.dialogs, note=note)
     except CallTimeout:
-        return Navigation(outcome, _url(supervisor, page_id) or url, note=note or "The page is too busy to describe.")
+        return Navigation(outcome, _url(shell, page_id) or url, note=note or "The page is too busy to describe.")
     value = fields.mapping(told, "result").get("value")
     if not (isinstance(value, list) and len(value) == 3):
-        return Navigation(outcome, _url(supervisor, page_id) or url, note=note)
+        return Navigation(outcome, _url(shell, page_id) or url, note=note)
     href, title, status = value
     return Navigation(outcome, str(href), str(title), status if isinstance(status, int) else 0, note=note)
 
 
-async def _stop(supervisor: Supervisor, page_id: str) -> None:
+async def _stop(shell: Shell, page_id: str) -> None:
     """End a navigation that waits for its response: until then the page answers nothing."""
     try:
-        await supervisor.call("Page.stopLoading", target_id=page_id, timeout=STOP_TIMEOUT_S)
+        await call(shell, "Page.stopLoading", target_id=page_id, timeout=STOP_TIMEOUT_S)
     except SupervisorError:
         return  # the time-out that is being reported says more
 
@@ -202,9 +196,9 @@ def _beforeunload(state: BrowserState, page_id: str, since: float) -> list[Dialo
     ]
 
 
-async def _answered_by_machine(supervisor: Supervisor, page_id: str, since: float) -> bool:
+async def _answered_by_machine(shell: Shell, page_id: str, since: float) -> bool:
     """Whether the page asked and was answered "stay" by neither us nor a person, which takes a machine no time."""
-    if supervisor.browser.owned and not supervisor.state.backend_dismisses:
+    if shell.browser.owned and not shell.state.backend_dismisses:
         return False  # nobody else speaks to this browser
 
     def answered(state: BrowserState) -> bool | None:
@@ -212,22 +206,22 @@ async def _answered_by_machine(supervisor: Supervisor, page_id: str, since: floa
         return any(d.closed_by == "remote" for d in closed) or None
 
     try:
-        await supervisor.wait_for_state(answered, HASTE_S)
+        await shell.wait_for_state(answered, HASTE_S)
         # Until the page has gone on, the navigation that it refused is not over, and would take the next with it.
-        await supervisor.call("Runtime.evaluate", {"expression": "0"}, target_id=page_id, timeout=DESCRIBE_TIMEOUT_S)
+        await call(shell, "Runtime.evaluate", {"expression": "0"}, target_id=page_id, timeout=DESCRIBE_TIMEOUT_S)
     except SupervisorError:
         return False
-    return supervisor.state.backend_dismisses
+    return shell.state.backend_dismisses
 
 
-async def _closed(supervisor: Supervisor, page_id: str) -> None:
+async def _closed(shell: Shell, page_id: str) -> None:
     """Until the answered dialog is known to be over, so that the result does not list it as open."""
     try:
-        await supervisor.wait_for_state(lambda state: None if state.dialogs.of_page(page_id) else True, CLOSE_WAIT_S)
+        await shell.wait_for_state(lambda state: None if state.dialogs.of_page(page_id) else True, CLOSE_WAIT_S)
     except CallTimeout:
         return  # it is shown as being answered
 
 
-def _url(supervisor: Supervisor, page_id: str) -> str:
-    frame = supervisor.state.frames.by_id.get(page_id)
+def _url(shell: Shell, page_id: str) -> str:
+    frame = shell.state.frames.by_id.get(page_id)
     return frame.url if frame else ""
