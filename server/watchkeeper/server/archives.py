@@ -1,7 +1,8 @@
 """Where the archive is, how it is opened, and how long it keeps what it holds; all of it from settings.
 
-Rules: each principal has a file of its own, so that a search of everything finds only what is theirs. Opening deletes
-nothing; the server, not a command that looks, applies ``context.archive_keep_days`` and ``…_megabytes``.
+Rules: each principal has a file of its own, in PostgreSQL a schema, so that a search of everything finds only what is
+theirs. Opening deletes nothing; the server, not a command that looks, applies ``context.archive_keep_days`` and
+``…_megabytes``.
 """
 
 import logging
@@ -42,7 +43,7 @@ def opened(settings: Settings, principal: str = "") -> "Archive":
     """Raises ArchiveError where it cannot be used."""
     from watchkeeper.context.archive import open_archive
 
-    return open_archive(location(settings, principal))
+    return open_archive(location(settings, principal), owner=principal)
 
 
 def retained(archive: "Archive", settings: Settings) -> "Archive":

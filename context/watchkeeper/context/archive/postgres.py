@@ -2,7 +2,9 @@
 
 Rules:
 - The driver (psycopg 3) is imported here and nowhere else.
-- Tables live in the schema `watchkeeper`, made when first used. Who may read them is the database's own business.
+- Tables live in a schema, made when first used: `watchkeeper`, or one for each owner. It is the search path of every
+  transaction, not of the connection, which a pooler may hand to somebody else. Who else may read is the database's own
+  business.
 - A conversation is locked by its row while it is written, so that positions have no gaps.
 - PostgreSQL ranks by other rules than SQLite, so only the choice of candidates is its work: the pieces with the
   largest sum of the rarity of the words that they share with the question. The final order is `index.rank`'s.
@@ -11,6 +13,7 @@ Rules:
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 from collections.abc import Iterator, Sequence
@@ -23,6 +26,7 @@ from .index import WORD
 
 try:
     import psycopg
+    from psycopg import sql
 except ImportError as error:  # pragma: no cover - shown only without the extra
     raise ArchiveError(
         "archive_unusable",
@@ -31,44 +35,45 @@ except ImportError as error:  # pragma: no cover - shown only without the extra
     ) from error
 
 _BATCH = 200
+LONGEST_NAME = 63
+"""Bytes of a name, as PostgreSQL is built."""
 _COMMON = 0.25  # of all pieces
 _FEW = 400
 
 _SCHEMA: LiteralString = """
-create schema if not exists watchkeeper;
-create table if not exists watchkeeper.sessions (id bigserial primary key, name text not null unique);
-create table if not exists watchkeeper.messages (
+create table if not exists sessions (id bigserial primary key, name text not null unique);
+create table if not exists messages (
     id bigserial primary key,
-    session_id bigint not null references watchkeeper.sessions (id) on delete cascade,
+    session_id bigint not null references sessions (id) on delete cascade,
     position bigint not null, role text not null, body text not null, digest text not null,
     at double precision not null,
     unique (session_id, position)
 );
-create table if not exists watchkeeper.nodes (
+create table if not exists nodes (
     id bigserial primary key,
-    session_id bigint not null references watchkeeper.sessions (id) on delete cascade,
+    session_id bigint not null references sessions (id) on delete cascade,
     depth integer not null, text text not null, tokens bigint not null, source_tokens bigint not null,
     first bigint not null, last bigint not null,
     first_at double precision not null, last_at double precision not null, parent bigint not null default 0
 );
-create index if not exists nodes_by_session on watchkeeper.nodes (session_id, parent);
-create table if not exists watchkeeper.chunks (
+create index if not exists nodes_by_session on nodes (session_id, parent);
+create table if not exists chunks (
     id bigserial primary key,
-    message_id bigint not null references watchkeeper.messages (id) on delete cascade,
+    message_id bigint not null references messages (id) on delete cascade,
     session_id bigint not null, start bigint not null, head text not null, text text not null,
     words text[] not null, size integer not null
 );
-create index if not exists chunks_by_message on watchkeeper.chunks (message_id);
-create index if not exists chunks_by_word on watchkeeper.chunks using gin (words);
+create index if not exists chunks_by_message on chunks (message_id);
+create index if not exists chunks_by_word on chunks using gin (words);
 """
 
 _MESSAGE: LiteralString = (
     "select m.id, s.name, m.position, m.role, m.body, m.digest, m.at "
-    "from watchkeeper.messages m join watchkeeper.sessions s on s.id = m.session_id "
+    "from messages m join sessions s on s.id = m.session_id "
 )
 _NODE: LiteralString = (
     "select n.id, s.name, n.depth, n.text, n.tokens, n.source_tokens, n.first, n.last, n.first_at, n.last_at, n.parent "
-    "from watchkeeper.nodes n join watchkeeper.sessions s on s.id = n.session_id "
+    "from nodes n join sessions s on s.id = n.session_id "
 )
 
 _Connection = psycopg.Connection[tuple[Any, ...]]
@@ -79,20 +84,23 @@ class PostgresStore:
 
     Args:
         url: a `postgresql://` connection URL; never shown.
+        owner: whose archive it is; each has a schema of its own, and ids of its own.
         connect_timeout: seconds.
 
     Raises:
         ArchiveError: `archive_unusable`.
     """
 
-    def __init__(self, url: str, *, connect_timeout: int = 10) -> None:
+    def __init__(self, url: str, *, owner: str = "", connect_timeout: int = 10) -> None:
         self._url = url
+        self._schema = schema_of(owner)
         self._timeout = connect_timeout
         self._idle: list[_Connection] = []
         self._lock = threading.Lock()
         self._closed = False
         with self._transaction() as db:
             db.execute("select pg_advisory_xact_lock(7203921)")  # two processes may come first
+            db.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(self._schema)))
             db.execute(_SCHEMA)
 
     # --- messages
@@ -105,15 +113,13 @@ class PostgresStore:
         with self._transaction() as db, db.cursor() as cursor:
             key = self._locked_session(db, session)
             position = _one(
-                db.execute(
-                    "select coalesce(max(position) + 1, 0) from watchkeeper.messages where session_id = %s", (key,)
-                )
+                db.execute("select coalesce(max(position) + 1, 0) from messages where session_id = %s", (key,))
             )
             pieces: list[tuple[Any, ...]] = []
             for place, original in enumerate(originals, position):
                 stored_id = _one(
                     db.execute(
-                        "insert into watchkeeper.messages (session_id, position, role, body, digest, at) "
+                        "insert into messages (session_id, position, role, body, digest, at) "
                         "values (%s, %s, %s, %s, %s, %s) returning id",
                         (key, place, original.role, original.body, original.digest, at),
                     )
@@ -124,9 +130,7 @@ class PostgresStore:
                     for words in [_words(c)]
                 ]
                 out.append(Stored(stored_id, session, place, original.role, original.body, original.digest, at))
-            with cursor.copy(
-                "copy watchkeeper.chunks (message_id, session_id, start, head, text, words, size) from stdin"
-            ) as copy:
+            with cursor.copy("copy chunks (message_id, session_id, start, head, text, words, size) from stdin") as copy:
                 for piece in pieces:
                     copy.write_row(piece)
         return out
@@ -155,7 +159,7 @@ class PostgresStore:
         """See `MessageStore.digests`."""
         with self._transaction() as db:
             rows = db.execute(
-                "select m.digest from watchkeeper.messages m join watchkeeper.sessions s on s.id = m.session_id "
+                "select m.digest from messages m join sessions s on s.id = m.session_id "
                 "where s.name = %s order by position",
                 (session,),
             ).fetchall()
@@ -169,18 +173,18 @@ class PostgresStore:
         with self._transaction() as db:
             key = None
             if session is not None:
-                row = db.execute("select id from watchkeeper.sessions where name = %s", (session,)).fetchone()
+                row = db.execute("select id from sessions where name = %s", (session,)).fetchone()
                 if row is None:
                     return []
                 key = row[0]
             total = _one(
                 db.execute(
-                    "select count(*) from watchkeeper.chunks where %(key)s::bigint is null or session_id = %(key)s",
+                    "select count(*) from chunks where %(key)s::bigint is null or session_id = %(key)s",
                     {"key": key},
                 )
             )
             counted = db.execute(
-                "select w, (select count(*) from watchkeeper.chunks where words @> array[w] "
+                "select w, (select count(*) from chunks where words @> array[w] "
                 "and (%(key)s::bigint is null or session_id = %(key)s)) from unnest(%(words)s::text[]) w",
                 {"key": key, "words": words},
             ).fetchall()
@@ -194,13 +198,13 @@ class PostgresStore:
                 "with found as ("
                 "  select c.id, sum(r.weight) / (1 + ln(1 + max(c.size) / 100.0)) as score "
                 "  from unnest(%(words)s::text[], %(weights)s::float8[]) r(word, weight) "
-                "  join watchkeeper.chunks c on c.words @> array[r.word] "
+                "  join chunks c on c.words @> array[r.word] "
                 "  where %(key)s::bigint is null or c.session_id = %(key)s "
                 "  group by c.id order by score desc limit %(limit)s) "
                 "select c.message_id, s.name, m.position, m.role, c.start, c.head, c.text, found.score "
-                "from found join watchkeeper.chunks c on c.id = found.id "
-                "join watchkeeper.messages m on m.id = c.message_id "
-                "join watchkeeper.sessions s on s.id = c.session_id order by found.score desc",
+                "from found join chunks c on c.id = found.id "
+                "join messages m on m.id = c.message_id "
+                "join sessions s on s.id = c.session_id order by found.score desc",
                 {
                     "key": key,
                     "words": [w for _, w in rarity],
@@ -214,8 +218,8 @@ class PostgresStore:
         """See `SessionStore.sessions`."""
         with self._transaction() as db:
             rows = db.execute(
-                "select s.name, count(*), sum(length(m.body)), min(m.at), max(m.at) from watchkeeper.messages m "
-                "join watchkeeper.sessions s on s.id = m.session_id group by s.id order by max(m.at) desc"
+                "select s.name, count(*), sum(length(m.body)), min(m.at), max(m.at) from messages m "
+                "join sessions s on s.id = m.session_id group by s.id order by max(m.at) desc"
             ).fetchall()
         return [Session(row[0], row[1], int(row[2]), row[3], row[4]) for row in rows]
 
@@ -223,7 +227,7 @@ class PostgresStore:
         """See `SessionStore.rename`."""
         try:
             with self._transaction() as db:
-                changed = db.execute("update watchkeeper.sessions set name = %s where name = %s", (to, session))
+                changed = db.execute("update sessions set name = %s where name = %s", (to, session))
                 return changed.rowcount > 0
         except psycopg.errors.UniqueViolation:
             return False
@@ -233,12 +237,10 @@ class PostgresStore:
         gone = 0
         for session in sessions:
             with self._transaction() as db:
-                row = db.execute(
-                    "select id from watchkeeper.sessions where name = %s for update", (session,)
-                ).fetchone()
+                row = db.execute("select id from sessions where name = %s for update", (session,)).fetchone()
                 if row is not None:
-                    gone += db.execute("delete from watchkeeper.messages where session_id = %s", row).rowcount
-                    db.execute("delete from watchkeeper.sessions where id = %s", row)
+                    gone += db.execute("delete from messages where session_id = %s", row).rowcount
+                    db.execute("delete from sessions where id = %s", row)
         return gone
 
     # --- nodes
@@ -250,8 +252,7 @@ class PostgresStore:
             held = {
                 row[0]
                 for row in db.execute(
-                    "select id from watchkeeper.nodes "
-                    "where session_id = %s and parent = 0 and first <= %s and last >= %s",
+                    "select id from nodes where session_id = %s and parent = 0 and first <= %s and last >= %s",
                     (key, node.last, node.first),
                 )
             }
@@ -263,7 +264,7 @@ class PostgresStore:
                 )
             stored_id = _one(
                 db.execute(
-                    "insert into watchkeeper.nodes "
+                    "insert into nodes "
                     "(session_id, depth, text, tokens, source_tokens, first, last, first_at, last_at) "
                     "values (%s, %s, %s, %s, %s, %s, %s, %s, %s) returning id",
                     (
@@ -272,7 +273,7 @@ class PostgresStore:
                     ),
                 )
             )  # fmt: skip
-            db.execute("update watchkeeper.nodes set parent = %s where id = any(%s)", (stored_id, list(children)))
+            db.execute("update nodes set parent = %s where id = any(%s)", (stored_id, list(children)))
             row = db.execute(_NODE + "where n.id = %s", (stored_id,)).fetchone()
         assert row is not None
         return Node(*row)
@@ -309,6 +310,7 @@ class PostgresStore:
         connection = self._take()
         try:
             with connection.transaction():
+                connection.execute("select set_config('search_path', quote_ident(%s), true)", (self._schema,))
                 yield connection
         except psycopg.OperationalError as error:
             raise ArchiveError(
@@ -344,8 +346,16 @@ class PostgresStore:
 
     @staticmethod
     def _locked_session(db: _Connection, session: str) -> int:
-        db.execute("insert into watchkeeper.sessions (name) values (%s) on conflict (name) do nothing", (session,))
-        return _one(db.execute("select id from watchkeeper.sessions where name = %s for update", (session,)))
+        db.execute("insert into sessions (name) values (%s) on conflict (name) do nothing", (session,))
+        return _one(db.execute("select id from sessions where name = %s for update", (session,)))
+
+
+def schema_of(owner: str) -> str:
+    """The schema of an owner's archive. PostgreSQL would cut a longer name, and two could become one."""
+    name = f"watchkeeper_{owner}" if owner else "watchkeeper"
+    if len(name.encode()) <= LONGEST_NAME:
+        return name
+    return f"watchkeeper_{hashlib.sha256(owner.encode()).hexdigest()[:32]}"
 
 
 def _one(cursor: psycopg.Cursor[tuple[Any, ...]]) -> int:

@@ -330,8 +330,11 @@ class Archive:
         return gone
 
 
-def open_archive(location: str | Path, *, clock: Callable[[], float] = time.time) -> Archive:
+def open_archive(location: str | Path, *, owner: str = "", clock: Callable[[], float] = time.time) -> Archive:
     """Open the archive at a path, or in the PostgreSQL database of a `postgresql://` URL (the extra `postgres`).
+
+    Args:
+        owner: whose archive, in a database that several share: none reaches those of others. A file is one owner's.
 
     Raises:
         ArchiveError: `archive_unusable`.
@@ -339,7 +342,7 @@ def open_archive(location: str | Path, *, clock: Callable[[], float] = time.time
     if str(location).startswith(("postgresql://", "postgres://")):
         from .postgres import PostgresStore
 
-        return Archive(PostgresStore(str(location)), clock=clock)
+        return Archive(PostgresStore(str(location), owner=owner), clock=clock)
     from .sqlite import SqliteStore
 
     return Archive(SqliteStore(location), clock=clock)
