@@ -1,6 +1,8 @@
 """The MCP server: our tools as the SDK's low-level ``Server``, in both eras of the protocol.
 
-Rules: knows MCP's messages and nothing of browsers. Which form of a result a client gets is decided here, by its name.
+Rules: knows MCP's messages and nothing of browsers. Resources, prompts and the rest have modules of their own, which
+are put together here. What is declared works, in the era in which it is declared. Which form of a result a client gets
+is decided here, by its name.
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
 """
@@ -9,16 +11,19 @@ import base64
 from typing import Any
 
 import mcp_types as types
-from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from . import NAME, clients, own_version
+from .completions import Completions
 from .dispatch import Dispatcher, Reply, UnknownTool
 from .offer import Offer
+from .principal import principal
+from .prompts import Prompts
+from .resources import Resources
+from .subscriptions import Subscriptions
 from .tools.spec import ToolSpec
 
 Context = ServerRequestContext[Any, Any]
@@ -28,8 +33,11 @@ INSTRUCTIONS = (
 )
 
 
+CHANGING = NotificationOptions(tools_changed=True, resources_changed=True, prompts_changed=True)
+
+
 class WatchkeeperServer(Server[Any]):
-    """The low-level server; ``offer`` is its list of tools, which may change."""
+    """The low-level server; ``offer`` is what it lists of tools and prompts, which may change."""
 
     offer: Offer
 
@@ -40,28 +48,24 @@ class WatchkeeperServer(Server[Any]):
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
         return super().create_initialization_options(
-            notification_options or NotificationOptions(tools_changed=True), experimental_capabilities, extensions
+            notification_options or CHANGING, experimental_capabilities, extensions
         )
 
 
 def make_server(dispatcher: Dispatcher) -> WatchkeeperServer:
     """A server for any number of connections; closing the dispatcher is up to the caller."""
-    offer = Offer(dispatcher)
+    resources, prompts, subscriptions = Resources(dispatcher), Prompts(dispatcher), Subscriptions(dispatcher)
 
     async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         form = _form(context)
-        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            offer.asked_by(context.session)
         return types.ListToolsResult(tools=[listed(spec, form) for spec in dispatcher.offered()])
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        token = get_access_token()
-
         async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
             await context.session.report_progress(done, total, message)
 
         try:
-            reply = await dispatcher.call(params.name, params.arguments, token.client_id if token else "", progress)
+            reply = await dispatcher.call(params.name, params.arguments, principal(), progress)
         except UnknownTool as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
         return result(reply, _form(context))
@@ -77,9 +81,18 @@ def make_server(dispatcher: Dispatcher) -> WatchkeeperServer:
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_subscriptions_listen=offer.listen,
+        on_list_resources=resources.list,
+        on_list_resource_templates=resources.templates,
+        on_read_resource=resources.read,
+        on_subscribe_resource=subscriptions.subscribe,
+        on_unsubscribe_resource=subscriptions.unsubscribe,
+        on_subscriptions_listen=subscriptions.listen,
+        on_list_prompts=prompts.list,
+        on_get_prompt=prompts.get,
+        on_completion=Completions(dispatcher, prompts).complete,
     )
-    server.offer = offer
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.initialized)
+    server.offer = Offer(dispatcher, subscriptions)
     return server
 
 

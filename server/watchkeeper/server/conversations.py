@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from watchkeeper.context.host import ContextAnswer, ContextCall, ContextHost
 
 ARCHIVE = "archive"
+KEPT = "browser"
+"""What the names of conversations begin with that hold results, and no messages."""
 TASK_NAMED = 100
 RECALL = "Its originals are in the archive; archive_grep finds and archive_expand shows them."
 
@@ -103,8 +105,27 @@ class Conversations:
         if not tool:
             return None
         task = "".join(sign if sign.isprintable() else "?" for sign in task_id[:TASK_NAMED])
-        session = f"browser {time.strftime('%Y-%m-%d', time.gmtime())} {task}"
+        session = f"{KEPT} {time.strftime('%Y-%m-%d', time.gmtime())} {task}"
         return self._archive(principal).record_text(session, text, call=done), tool
+
+    def kept(self, principal: str, most: int) -> list[str]:
+        """Handles of what ``keep`` archived, the newest first; empty where there is no archive. Raises ArchiveError."""
+        if not archives.expand_tool(self.settings):
+            return []
+        archive, found = self._archive(principal), list[str]()
+        for session in archive.sessions():
+            if session.name.startswith(f"{KEPT} "):
+                newest = archive.handles(session.name, max(0, session.messages - most + len(found)))
+                found += [newest[position] for position in sorted(newest, reverse=True)]
+            if len(found) >= most:
+                break
+        return found[:most]
+
+    def archived_sessions(self, principal: str) -> list[str]:
+        """Names of the conversations in the archive, the newest first. Raises ArchiveError."""
+        if not archives.expand_tool(self.settings):
+            return []
+        return [session.name for session in self._archive(principal).sessions()]
 
     async def close(self) -> None:
         """Tell every engine that its sessions end, and close the archives."""

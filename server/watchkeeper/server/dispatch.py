@@ -10,7 +10,7 @@ import logging
 import secrets
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,7 @@ class Dispatcher:
         self._of_principal: Counter[str] = Counter()
         self._idle = anyio.Event()
         self._draining = False
+        self._when_draining: list[Callable[[], None]] = []
 
     def offered(self) -> tuple[ToolSpec, ...]:
         """The tools of the chosen toolsets that the backend can serve."""
@@ -89,6 +90,12 @@ class Dispatcher:
         if spec is None:
             near = difflib.get_close_matches(name, [spec.name for spec in self.offered()], 1)
             raise UnknownTool(name, near[0] if near else "")
+        return await self.run(spec, arguments, principal, progress)
+
+    async def run(
+        self, spec: ToolSpec, arguments: Mapping[str, Any] | None, principal: str, progress: Progress
+    ) -> Reply:
+        """Run a tool, offered or not, under the rules of all calls; resources are read so. Raises nothing."""
         self._in_flight += 1
         self._of_principal[principal] += 1
         started = time.monotonic()
@@ -98,7 +105,7 @@ class Dispatcher:
             return reply
         finally:
             outcome = "cancelled" if reply is None else "error" if reply.is_error else "ok"
-            log.info("%s %s in %.0f ms", name, outcome, (time.monotonic() - started) * 1000)
+            log.info("%s %s in %.0f ms", spec.name, outcome, (time.monotonic() - started) * 1000)
             self._in_flight -= 1
             self._of_principal[principal] -= 1
             if not self._of_principal[principal]:
@@ -114,6 +121,12 @@ class Dispatcher:
     def refuse_new(self) -> None:
         """From here on calls are answered with ``shutting_down``; those that run go on."""
         self._draining = True
+        for act in self._when_draining:
+            act()
+
+    def when_draining(self, act: Callable[[], None]) -> None:
+        """Have ``act`` called when new calls are refused from then on."""
+        self._when_draining.append(act)
 
     async def idle(self) -> None:
         """Wait until no call runs."""
@@ -145,7 +158,7 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - the boundary: nothing a tool raises reaches the client unsaid
             return self._failed(spec, told(error) or _unforeseen(spec, error), principal, task_id)
         text, structured = self._with_dialogs(spec, result.text, result.structured, principal, task_id)
-        return self._shown(text, structured, images=result.images)
+        return self.shown(text, structured, images=result.images)
 
     async def _limited(self, spec: ToolSpec, given: Arguments, principal: str, progress: Progress) -> ToolResult:
         call = Call(self.settings, self.tasks, self.conversations, principal, progress)
@@ -173,9 +186,9 @@ class Dispatcher:
         structured = {"error": {"code": error.code, "message": error.message, "hint": error.hint, **error.more}}
         text = render.error(error.code, error.message, error.hint)
         text, structured = self._with_dialogs(spec, text, structured, principal, task_id)
-        return self._shown(text, structured, is_error=True)
+        return self.shown(text, structured, is_error=True)
 
-    def _shown(self, text: str, structured: Json, **more: Any) -> Reply:
+    def shown(self, text: str, structured: Json, **more: Any) -> Reply:
         """Nothing leaves otherwise: no secret, no half of a character, nothing that steers."""
         masked = self.tasks.secrets.masked
         return Reply(render.visible(masked(text)), render.sound(masked(structured)), **more)

@@ -1,51 +1,39 @@
-"""Which tools are offered may change: a browser is installed while the server runs. Clients are told.
+"""Which tools and prompts are offered may change: a browser is installed while the server runs. Clients are told.
 
-Rules: looks now and then, at the names only, and says that the list changed, in the way of each era: on streams that
-clients opened with ``subscriptions/listen``, and to connections of older revisions that have asked for the list.
+Rules: looks now and then, at the names only, and says that the list changed.
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools#list-changed-notification
 """
 
 import logging
-import weakref
 from collections.abc import Awaitable, Callable
 
 import anyio
-from mcp.server.connection import Connection
-from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from .dispatch import Dispatcher
+from .prompts import offered as offered_prompts
+from .subscriptions import Subscriptions
 
 LOOK_EVERY_S = 15.0
 log = logging.getLogger(__name__)
 
 
 class Offer:
-    """The changing list of tools of one dispatcher, and who is told of changes."""
+    """The changing lists of one dispatcher; ``subscriptions`` knows who is told."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, subscriptions: Subscriptions) -> None:
         self._dispatcher = dispatcher
-        self._bus = InMemorySubscriptionBus()
-        self._older: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._subscriptions = subscriptions
         self._told = self._names()
-        self.listen = ListenHandler(self._bus)
-
-    def asked_by(self, session: ServerSession) -> None:
-        """A connection of an older revision has the list now."""
-        # The session is a proxy of this one request; what lives as long as the client is the connection behind it.
-        self._older.add(session._connection)
 
     async def look(self) -> bool:
         """Compare with what clients were told last, and tell them; true where it changed."""
         names = self._names()
         if names == self._told:
             return False
-        self._told = names
-        await self._bus.publish(ToolsListChanged())
-        for connection in tuple(self._older):
-            await connection.send_tool_list_changed()  # nothing is sent where the client is gone
-        log.info("the list of tools changed: %d tools", len(names))
+        before, self._told = self._told, names
+        self._subscriptions.lists_changed(tools=names[0] != before[0], prompts=names[1] != before[1])
+        log.info("what is offered changed: %d tools, %d prompts", *map(len, names))
         return True
 
     async def watch(self, sleep: Callable[[float], Awaitable[None]] = anyio.sleep) -> None:
@@ -53,5 +41,6 @@ class Offer:
             await sleep(LOOK_EVERY_S)
             await self.look()
 
-    def _names(self) -> tuple[str, ...]:
-        return tuple(spec.name for spec in self._dispatcher.offered())
+    def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        tools = tuple(spec.name for spec in self._dispatcher.offered())
+        return tools, tuple(prompt.name for prompt in offered_prompts(self._dispatcher))

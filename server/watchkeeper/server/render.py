@@ -46,6 +46,12 @@ def sound(value: Any) -> Any:
     return value
 
 
+def as_json(value: Any) -> str:
+    """A JSON value as text that a person can read; what steers or shows nothing is written out in JSON's own way."""
+    text = json.dumps(sound(value), ensure_ascii=False, indent=2)
+    return _CONTROLS.sub(lambda found: json.dumps(found.group())[1:-1], text)
+
+
 def quoted(text: str, cap: int = MESSAGE_SHOWN) -> str:
     """A text from outside on one line, in quotes."""
     more = f"… ({len(text)} characters)" if len(text) > cap else ""

@@ -53,6 +53,9 @@ class Tasks:
         self._found = False
         self._used: dict[str, float] = {}
         self._busy: dict[str, int] = {}
+        self._named: dict[str, tuple[str, str]] = {}
+        """The principal and the task id of every key in ``_used``."""
+        self._listeners: list[Callable[[str, str], None]] = []
 
     def capabilities(self) -> frozenset[str]:
         """What the backend can serve; without IO beyond looking for a browser's file.
@@ -87,8 +90,11 @@ class Tasks:
                 f"Task {task_id!r} has the dialog policy {running.state.options.dialog_policy}, set when it started.",
                 "Leave dialog_policy out, or use another task_id.",
             )
-        self._used[key] = self._clock()
-        return await self._made().get_or_start(key, self.endpoint, dialog_policy=dialog_policy)
+        self._used[key], self._named[key] = self._clock(), (principal, task_id)
+        started = await self._made().get_or_start(key, self.endpoint, dialog_policy=dialog_policy)
+        if started is not running:
+            self._tell(principal, task_id)
+        return started
 
     def get(self, principal: str, task_id: str) -> "Supervisor | None":
         """The task's supervisor, when it has one; using it keeps the task from ending."""
@@ -97,6 +103,26 @@ class Tasks:
         if found is not None:
             self._used[key] = self._clock()
         return found
+
+    def peek(self, principal: str, task_id: str) -> "Supervisor | None":
+        """The task's supervisor, when it has one; looking keeps no task from ending."""
+        return self._running(_key(principal, task_id))
+
+    def live(self, principal: str) -> tuple[str, ...]:
+        """The ids of the principal's tasks that have a browser, in alphabetical order."""
+        named = [(key, name) for key, (who, name) in self._named.items() if who == principal]
+        return tuple(sorted(name for key, name in named if self._running(key) is not None))
+
+    def listen(self, listener: Callable[[str, str], None]) -> None:
+        """Have ``listener(principal, task_id)`` called whenever a task has begun, ended, or got another supervisor.
+
+        It returns at once and raises nothing.
+        """
+        self._listeners.append(listener)
+
+    def _tell(self, principal: str, task_id: str) -> None:
+        for listener in tuple(self._listeners):
+            listener(principal, task_id)
 
     def require(self, principal: str, task_id: str) -> "Supervisor":
         """Raises ToolError ``no_task``."""
@@ -112,8 +138,7 @@ class Tasks:
     async def stop(self, principal: str, task_id: str) -> bool:
         """End a task; False where it had no browser."""
         key = _key(principal, task_id)
-        self._used.pop(key, None)
-        return await self._made().stop(key)
+        return await self._stop(key)
 
     def begin(self, principal: str, task_id: str) -> None:
         """A call uses the task: it does not become idle."""
@@ -133,8 +158,16 @@ class Tasks:
         limit = self.settings.browser.idle_timeout_s
         for key, used in list(self._used.items()):
             if limit and key not in self._busy and self._clock() - used >= limit:
-                del self._used[key]
-                await self._made().stop(key)
+                await self._stop(key)
+
+    async def _stop(self, key: str) -> bool:
+        self._used.pop(key, None)
+        named, ran = self._named.pop(key, None), self._running(key) is not None
+        try:
+            return await self._made().stop(key)
+        finally:
+            if ran and named is not None:
+                self._tell(*named)
 
     async def watch_idle(self) -> None:
         """Until cancelled."""
@@ -147,6 +180,7 @@ class Tasks:
         if self._registry is not None:
             await self._registry.stop_all()
         self._used.clear()
+        self._named.clear()
 
     def _running(self, key: str) -> "Supervisor | None":
         return None if self._registry is None else self._registry.get(key)
