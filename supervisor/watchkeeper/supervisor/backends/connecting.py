@@ -1,8 +1,6 @@
-"""From an endpoint to a browser that answers."""
+"""From an endpoint to a browser that answers. What only some endpoints need is imported for them."""
 
 from ..egress.policy import ProxyRoute
-from .browserbase import connect_browserbase
-from .cdp import connect_cdp
 from .connected import Connected
 from .endpoint import BrowserbaseEndpoint, CdpEndpoint, Endpoint, LocalEndpoint
 from .local import connect_local
@@ -18,6 +16,10 @@ async def connect(endpoint: Endpoint, *, timeout: float, route: ProxyRoute | Non
         case LocalEndpoint():
             return await connect_local(endpoint, timeout, route=route)
         case CdpEndpoint():
+            from .cdp import connect_cdp
+
             return await connect_cdp(endpoint, timeout)
         case BrowserbaseEndpoint():
+            from .browserbase import connect_browserbase
+
             return await connect_browserbase(endpoint, timeout)

@@ -15,7 +15,7 @@ from anyio import CancelScope, to_thread
 
 from ..egress.policy import ProxyRoute
 from ..errors import BrowserNotFound, EndpointUnreachable, LaunchFailed, TransportClosed
-from ..transport import PipeTransport, Transport, WebSocketTransport
+from ..transport import PipeTransport, Transport
 from . import failures
 from .connected import Connected, ask_version
 from .endpoint import LocalEndpoint
@@ -44,6 +44,7 @@ class LocalBrowser(Connected):
     ) -> None:
         super().__init__(transport, product, notes)
         self.process = process
+        self.pid = process.pid
         self.profile = profile
         self._closing: asyncio.Task[None] | None = None
 
@@ -193,7 +194,9 @@ def make_profile(user_data_dir: str | None, executable: Path) -> Profile:
     return TemporaryProfile(temporary_root(executable))
 
 
-async def _open_port(process: BrowserProcess, folder: Path, timeout: float) -> WebSocketTransport:
+async def _open_port(process: BrowserProcess, folder: Path, timeout: float) -> Transport:
+    from ..transport.websocket import WebSocketTransport
+
     while (url := read_port_file(folder)) is None:
         if process.exit_code is not None:
             raise TransportClosed("the browser ended while it started")

@@ -5,13 +5,24 @@ Messages that arrived before the end are still delivered; after them every ``rec
 ``send``, raises ``TransportClosed`` with the same reason. All methods belong to the thread of the event loop.
 """
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .limits import MESSAGE_CAP, REQUEST_CAP
 from .pipe import PipeTransport
-from .websocket import WebSocketTransport
+
+if TYPE_CHECKING:
+    from .websocket import WebSocketTransport
 
 __all__ = ["MESSAGE_CAP", "REQUEST_CAP", "PipeTransport", "Transport", "WebSocketTransport"]
+
+
+def __getattr__(name: str) -> Any:
+    """A browser that is started here is reached through a pipe, and needs no WebSocket library."""
+    if name == "WebSocketTransport":
+        from .websocket import WebSocketTransport
+
+        return WebSocketTransport
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Transport(Protocol):
