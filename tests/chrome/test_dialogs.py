@@ -289,9 +289,9 @@ async def test_the_answer_of_another_client_is_told_as_remote(start: Start, site
     session = view.frames[0].session_id
     runner = supervisor.browser.runner
     if way == "never":
-        await runner.call(session, "Page.handleJavaScriptDialog", {"accept": True}, timeout=5)
+        await runner.call(session, "Page.handleJavaScriptDialog", {"accept": True}, timeout=20)
     elif way == "debugger":
-        await runner.call(session, "Debugger.resume", {}, timeout=5)
+        await runner.call(session, "Debugger.resume", {}, timeout=20)
     else:
         return  # a request that Fetch holds can be answered by nobody else
     view = await quiet(supervisor)
