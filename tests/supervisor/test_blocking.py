@@ -129,7 +129,7 @@ def test_an_interrupted_wait_cancels_what_it_waited_for(
         with pytest.raises(KeyboardInterrupt):
             supervisor.call("Foo.long")
     supervisor.wait_for(lambda view: True, 5)
-    assert supervisor._supervisor.in_use == 0, "nobody waits any more"
+    assert supervisor._supervisor.use.running == 0, "nobody waits any more"
 
 
 def test_closing_ends_the_thread_and_later_calls_say_so(fake: ThreadedBrowser) -> None:

@@ -148,5 +148,4 @@ async def test_tasks_that_came_and_went_leave_nothing_in_memory(
         await registry.stop(f"task-{number}")
     with pytest.raises(EndpointUnreachable):
         await registry.get_or_start("nowhere", CdpEndpoint("ws://127.0.0.1:9/devtools/browser/x"))
-    left = [len(part) for part in (registry._task_locks, registry._endpoint_locks, registry._last_use)]
-    assert left == [0, 0, 0]
+    assert [len(part) for part in (registry._task_locks, registry._endpoint_locks)] == [0, 0]

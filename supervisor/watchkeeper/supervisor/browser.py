@@ -19,6 +19,7 @@ from .core.sessions import AUTO_ATTACH
 from .egress import Gate, Gates, Outcome
 from .errors import ConnectionLost, SupervisorError
 from .runner import Runner
+from .transport import PipeTransport
 
 COMMAND_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 3.0
@@ -154,6 +155,16 @@ class Browser:
     def owned(self) -> bool:
         """Whether we started this browser, and so end it."""
         return self._connected.owns_browser
+
+    @property
+    def pid(self) -> int | None:
+        """The process of our own browser; None for others."""
+        return self._connected.pid
+
+    @property
+    def over(self) -> str:
+        """What the connection runs on: ``pipe`` or ``websocket``."""
+        return "pipe" if isinstance(self._connected.transport, PipeTransport) else "websocket"
 
     async def command(self, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """A command of the browser-level session."""

@@ -53,11 +53,8 @@ async def call(
 ) -> Mapping[str, Any]:
     """As ``Supervisor.call``, which says what is raised."""
     shell.require_connection()
-    shell.in_use += 1
-    try:
+    with shell.use.during():
         return await _call(shell, method, params or {}, frame_id, target_id, session_id, shell.clamped(timeout))
-    finally:
-        shell.in_use -= 1
 
 
 async def _call(

@@ -3,13 +3,14 @@
 Rules: one supervisor per task, one browser per endpoint. ``get_or_start`` is idempotent also under concurrent calls; a
 different endpoint for a task stops its old supervisor and starts anew, and nothing is carried across. A browser ends
 with its last task; a start that fails or is cancelled leaves nothing behind. A task that nobody has used for
-``SupervisorOptions.idle_timeout_s`` is ended, and the next caller is told.
+``SupervisorOptions.idle_timeout_s`` is ended, and the next caller is told. Many tasks end side by side, a few at a time.
 """
 
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from collections import OrderedDict
+from typing import Literal, TypeVar
 from weakref import WeakValueDictionary
 
 from anyio import CancelScope
@@ -26,23 +27,34 @@ from .supervisor import Supervisor
 Key = TypeVar("Key")
 IDLE_CHECKS = 10
 """How often idle tasks are looked for, in each span of ``idle_timeout_s``."""
+END_AT_ONCE = 8
+"""How many tasks are ended at the same time: a browser that closes more at once takes longer for each."""
+ENDED_IDLE_KEPT = 1_000
+"""Names of tasks that ended idle and have yet to be told so; of more the oldest are forgotten."""
+Reason = Literal["closed", "idle", "replaced"]
+Ended = Callable[[Supervisor, Reason], None]
+"""Told of each supervisor that is ended, while its state is as it was; returns at once and raises nothing."""
 
 
 class SupervisorRegistry:
     """For one event loop. ``stop_all`` ends everything that it started. ``clock`` gives seconds and never runs back."""
 
     def __init__(
-        self, *, options: SupervisorOptions | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        options: SupervisorOptions | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        ended: Ended = lambda supervisor, reason: None,
     ) -> None:
         self.options = options or SupervisorOptions()
         self._clock = clock
+        self._ended = ended
         self._supervisors: dict[str, Supervisor] = {}
         self._browsers: dict[Endpoint, Browser] = {}
         self._task_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._endpoint_locks: WeakValueDictionary[Endpoint, asyncio.Lock] = WeakValueDictionary()
-        self._last_use: dict[str, tuple[int, float]] = {}
-        """Task -> its count of uses, and since when it stands there."""
-        self._ended_idle: set[str] = set()
+        self._ended_idle: OrderedDict[str, None] = OrderedDict()
+        self._turns = asyncio.Semaphore(END_AT_ONCE)
         self._watch: asyncio.Task[None] | None = None
 
     def get(self, task_id: str) -> Supervisor | None:
@@ -67,16 +79,15 @@ class SupervisorRegistry:
                 notice = "The task was ended because nobody used it for long: its tabs and sign-ins are gone."
             if supervisor is not None and supervisor.endpoint == endpoint:
                 if supervisor.lost is None or await supervisor.browser.back(self.options.launch_timeout_s):
-                    supervisor.uses += 1
+                    supervisor.use.touch()
                     return supervisor
                 notice = _restarted(supervisor)
             if supervisor is not None:
-                await self._stop(task_id)
+                await self._stop(task_id, "replaced")
             supervisor = await self._started(task_id, endpoint, dialog_policy)
             supervisor.notice = notice
-            self._ended_idle.discard(task_id)
+            self._ended_idle.pop(task_id, None)
             self._supervisors[task_id] = supervisor
-            self._last_use[task_id] = (supervisor.uses, self._clock())
             if self._watch is None and self.options.idle_timeout_s is not None:
                 self._watch = asyncio.create_task(self._watch_idle(), name="watchkeeper-idle")
             return supervisor
@@ -84,8 +95,8 @@ class SupervisorRegistry:
     async def stop(self, task_id: str) -> bool:
         """End a task; False where there is none of this name."""
         async with _lock(self._task_locks, task_id):
-            self._ended_idle.discard(task_id)
-            return await self._stop(task_id)
+            self._ended_idle.pop(task_id, None)
+            return await self._stop(task_id, "closed")
 
     async def stop_all(self) -> None:
         """End every task and every browser that was started, those that are being started too. Bounded."""
@@ -93,40 +104,45 @@ class SupervisorRegistry:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
             self._watch = None
-        await asyncio.gather(*(self.stop(task_id) for task_id in {*self._supervisors, *self._task_locks}))
+
+        async def stop(task_id: str) -> None:
+            async with self._turns:
+                await self.stop(task_id)
+
+        await asyncio.gather(*(stop(task_id) for task_id in {*self._supervisors, *self._task_locks}))
         await asyncio.gather(*(browser.close() for browser in self._browsers.values()))
         self._browsers.clear()
 
     async def end_idle(self) -> tuple[str, ...]:
         """End the tasks that nobody has used for ``idle_timeout_s``; gives their names. Called by itself as well."""
-        limit, now = self.options.idle_timeout_s, self._clock()
-        ended = []
-        for task_id, supervisor in tuple(self._supervisors.items()):
-            uses, since = self._last_use[task_id]
-            if supervisor.uses != uses or supervisor.in_use:
-                self._last_use[task_id] = (supervisor.uses, now)
-            elif limit is not None and now - since >= limit and await self._end_if_idle(task_id, uses):
-                self._ended_idle.add(task_id)
-                ended.append(task_id)
-        return tuple(ended)
+        idle = [task_id for task_id, supervisor in self._supervisors.items() if self._is_idle(supervisor)]
+        ended = await asyncio.gather(*map(self._end_if_idle, idle))
+        return tuple(task_id for task_id, is_ended in zip(idle, ended, strict=True) if is_ended)
 
-    async def _end_if_idle(self, task_id: str, uses: int) -> bool:
-        async with _lock(self._task_locks, task_id):
+    def _is_idle(self, supervisor: Supervisor) -> bool:
+        limit = self.options.idle_timeout_s
+        return limit is not None and supervisor.use.idle_s >= limit
+
+    async def _end_if_idle(self, task_id: str) -> bool:
+        async with self._turns, _lock(self._task_locks, task_id):
             supervisor = self._supervisors.get(task_id)
-            if supervisor is None or supervisor.uses != uses:
+            if supervisor is None or not self._is_idle(supervisor):
                 return False  # somebody was faster
-            return await self._stop(task_id)
+            self._ended_idle[task_id] = None
+            while len(self._ended_idle) > ENDED_IDLE_KEPT:
+                self._ended_idle.popitem(last=False)
+            return await self._stop(task_id, "idle")
 
     async def _watch_idle(self) -> None:
         while self.options.idle_timeout_s is not None:
             await asyncio.sleep(self.options.idle_timeout_s / IDLE_CHECKS)
             await self.end_idle()
 
-    async def _stop(self, task_id: str) -> bool:
+    async def _stop(self, task_id: str, reason: Reason) -> bool:
         supervisor = self._supervisors.pop(task_id, None)
         if supervisor is None:
             return False
-        self._last_use.pop(task_id, None)
+        self._ended(supervisor, reason)
         await supervisor.close()
         browser = supervisor.browser
         async with _lock(self._endpoint_locks, browser.endpoint):
@@ -137,7 +153,7 @@ class SupervisorRegistry:
         """A supervisor whose browser knows it, before anybody can find that browser without tasks."""
         async with _lock(self._endpoint_locks, endpoint):
             browser = await self._browser(endpoint)
-            supervisor = Supervisor(task_id, browser, self.options, dialog_policy)
+            supervisor = Supervisor(task_id, browser, self.options, dialog_policy, self._clock)
             try:
                 await browser.add_task(supervisor)
             except BaseException:

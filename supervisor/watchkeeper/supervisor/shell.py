@@ -7,6 +7,7 @@ loop that started it; ``snapshot`` may be read from any thread.
 
 import asyncio
 import secrets
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from .egress import Gate, Outcome
 from .errors import CallTimeout, SupervisorError, TargetClosed, TargetCrashed
 from .interruption import dialog_opened
 from .options import SupervisorOptions, chosen_bridge
+from .use import Use
 
 T = TypeVar("T")
 TIMEOUT_RANGE_S = (0.1, 300.0)
@@ -34,7 +36,12 @@ class Shell:
     """``Supervisor`` is one."""
 
     def __init__(
-        self, task_id: str, browser: Browser, options: SupervisorOptions, dialog_policy: DialogPolicy | None = None
+        self,
+        task_id: str,
+        browser: Browser,
+        options: SupervisorOptions,
+        dialog_policy: DialogPolicy | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.task_id = task_id
         self.browser = browser
@@ -45,10 +52,7 @@ class Shell:
         self.boundary = Boundary(options, lambda level, text, url: self.feed(Noticed(level, text, url)))
         self.notice = ""
         """What happened meanwhile that the next caller should be told; the one who tells it clears it."""
-        self.uses = 0
-        """Counts what callers did; the registry ends a task for which it stands still for long."""
-        self.in_use = 0
-        """How many calls are in flight."""
+        self.use = Use(clock)
         core_options = Options(
             dialog_policy or options.dialog_policy,
             options.dialog_timeout_s,
@@ -246,7 +250,7 @@ class Shell:
 
     def require_connection(self) -> None:
         """Every act of a caller begins here. Raises ConnectionLost."""
-        self.uses += 1
+        self.use.touch()
         if self.browser.lost is not None:
             raise lost_error(self.browser.ended or self.browser.lost, self.browser.owned)
 

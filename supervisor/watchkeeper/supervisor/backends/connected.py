@@ -24,6 +24,8 @@ class Connected:
     """
 
     owns_browser = False
+    pid: int | None = None
+    """The process of a browser that we started."""
 
     def __init__(self, transport: Transport, product: str, notes: tuple[str, ...] = ()) -> None:
         self.transport = transport

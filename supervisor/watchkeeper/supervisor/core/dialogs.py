@@ -2,13 +2,14 @@
 
 Rules: owns pending and recent dialogs. An intent is recorded before the command that carries it is sent, so a dialog
 that we answered is never called ``remote``; a dialog that is being answered cannot be answered again. A dialog leaves
-``pending`` when the browser says that it closed, or when its tab or the connection is gone. ``recent`` is a ring of 20.
+``pending`` when the browser says that it closed, or when its tab or the connection is gone. ``recent`` is a ring of 20;
+``ended`` counts all.
 
 Source: https://chromedevtools.github.io/devtools-protocol/tot/Page/#event-javascriptDialogOpening
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from . import fields
@@ -23,6 +24,9 @@ HASTE_S = 1.0
 """A dialog that somebody else dismisses so soon was dismissed by a machine."""
 DialogPolicy = Literal["must_respond", "auto_dismiss", "auto_accept"]
 Via = Literal["native", "debugger", "xhr"]
+Ending = tuple[str, ClosedBy]
+"""The type of a dialog (``other`` where it is none of CDP's four) and who closed it."""
+TYPES = frozenset({"alert", "confirm", "prompt", "beforeunload"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,8 @@ class Dialogs:
     recent: tuple[Dialog, ...] = ()
     opened: int = 0
     """How many there ever were; numbers the next one."""
+    ended: Mapping[Ending, int] = field(default_factory=dict)
+    """How many ended how; never changed in place."""
 
     def get(self, dialog_id: str) -> Dialog | None:
         return next((d for d in (*self.pending, *reversed(self.recent)) if d.dialog_id == dialog_id), None)
@@ -188,13 +194,20 @@ def navigated(dialogs: Dialogs, page_id: str, frame_id: str, since: float, now: 
 
 def _told_anew(dialogs: Dialogs, by: ClosedBy, which: Callable[[Dialog], bool]) -> Dialogs:
     """Closings that seemed somebody else's, dismissals all, turn out to have had another cause."""
-    recent = tuple(
-        replace(d, closed_by=by, response=None)
-        if d.closed_by == "remote" and (d.response is None or not d.response.accept) and which(d)
-        else d
+    anew = {
+        d.dialog_id
         for d in dialogs.recent
-    )
-    return dialogs if recent == dialogs.recent else replace(dialogs, recent=recent)
+        if d.closed_by == "remote" and (d.response is None or not d.response.accept) and which(d)
+    }
+    if not anew:
+        return dialogs
+    ended, recent = dialogs.ended, []
+    for d in dialogs.recent:
+        if d.dialog_id in anew:
+            ended = _counted(_counted(ended, d, "remote", -1), d, by, 1)
+            d = replace(d, closed_by=by, response=None)
+        recent.append(d)
+    return replace(dialogs, recent=tuple(recent), ended=ended)
 
 
 def overdue(dialogs: Dialogs, timeout_s: float, now: float) -> tuple[Dialog, ...]:
@@ -223,7 +236,13 @@ def _end(dialogs: Dialogs, dialog: Dialog, by: ClosedBy, response: Response | No
         dialogs,
         pending=tuple(d for d in dialogs.pending if d.dialog_id != dialog.dialog_id),
         recent=(*dialogs.recent[-RECENT + 1 :], ended),
+        ended=_counted(dialogs.ended, dialog, by, 1),
     )
+
+
+def _counted(ended: Mapping[Ending, int], dialog: Dialog, by: ClosedBy, change: int) -> Mapping[Ending, int]:
+    ending: Ending = (dialog.type if dialog.type in TYPES else "other", by)
+    return {**ended, ending: ended.get(ending, 0) + change}
 
 
 def _change(dialogs: Dialogs, dialog_id: str, change: Callable[[Dialog], Dialog]) -> Dialogs:
