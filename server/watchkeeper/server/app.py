@@ -40,6 +40,7 @@ class WatchkeeperServer(Server[Any]):
     """The low-level server; ``offer`` is what it lists of tools and prompts, which may change."""
 
     offer: Offer
+    subscriptions: Subscriptions
 
     def create_initialization_options(
         self,
@@ -92,7 +93,7 @@ def make_server(dispatcher: Dispatcher) -> WatchkeeperServer:
         on_completion=Completions(dispatcher, prompts).complete,
     )
     server.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.initialized)
-    server.offer = Offer(dispatcher, subscriptions)
+    server.offer, server.subscriptions = Offer(dispatcher, subscriptions), subscriptions
     return server
 
 

@@ -9,7 +9,7 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilitie
 
 import logging
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
@@ -21,6 +21,9 @@ from .errors import told
 from .principal import principal
 from .prompts import Prompts
 from .resources import ARCHIVED, RESOURCES
+
+if TYPE_CHECKING:
+    from watchkeeper.supervisor import View
 
 Context = ServerRequestContext[Any, Any]
 MOST = 100
@@ -72,8 +75,8 @@ class Completions:
             case "url":
                 of = [task_id] if task_id else tasks.live(who)
                 running = [supervisor for name in of if (supervisor := tasks.peek(who, name)) is not None]
-                tabs = [tab for supervisor in running for tab in supervisor.snapshot().tabs]
-                return dict.fromkeys(tab.url for tab in tabs if tab.url.startswith(("http:", "https:")))
+                urls = [url for supervisor in running for url in _addresses(supervisor.snapshot())]
+                return dict.fromkeys(url for url in urls if url.startswith(("http:", "https:")))
             case "archived":
                 return await self._looked_up(lambda: self._dispatcher.conversations.kept(who, MOST))
             case "session_id":
@@ -90,6 +93,12 @@ class Completions:
                     raise
                 log.warning("no suggestions from the archive: %s", error)
         return found
+
+
+def _addresses(view: "View") -> list[str]:
+    """Of the page in front first: its frames know before its tab does."""
+    top = view.frame_tree.top
+    return [*([top.url] if top else []), *(tab.url for tab in view.tabs)]
 
 
 def _fitting(typed: str, values: Iterable[str]) -> list[str]:

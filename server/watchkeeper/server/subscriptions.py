@@ -50,15 +50,24 @@ _Task = tuple[str, str]
 
 
 def changed(before: "BrowserState", now: "BrowserState") -> frozenset[Part]:
-    """What of a task reads differently. Parts of the state are frozen, so another object is another content."""
+    """What of a task reads differently. Compared as objects first, which are frozen, then by content."""
     parts: set[Part] = set()
-    if now.dialogs is not before.dialogs:
+    if _differ(before.dialogs, now.dialogs):
         parts |= {"dialogs", "snapshot"}
-    if now.console is not before.console:
+    if _differ(before.console, now.console):
         parts.add("console")
-    if now.frames is not before.frames or now.targets is not before.targets or now.connection is not before.connection:
+    pages = (
+        (before.frames.by_id, now.frames.by_id),
+        (before.targets, now.targets),
+        (before.connection, now.connection),
+    )
+    if any(_differ(*pair) for pair in pages):
         parts.add("snapshot")
     return frozenset(parts)
+
+
+def _differ(before: object, now: object) -> bool:
+    return now is not before and now != before
 
 
 class Bus:
