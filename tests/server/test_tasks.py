@@ -1,14 +1,17 @@
 """Tasks: whose they are, what backend they have, and when they end."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
+from fakes.cdp_server import NEVER
 from fakes.fake_browser import FakeBrowser
 
 from watchkeeper.server.errors import ToolError
 from watchkeeper.server.settings import Settings
 from watchkeeper.server.tasks import Tasks, endpoint
 from watchkeeper.supervisor import CdpEndpoint, LocalEndpoint
+from watchkeeper.supervisor.errors import EndpointUnreachable
 
 pytestmark = pytest.mark.anyio
 
@@ -33,22 +36,63 @@ async def test_a_task_that_is_not_used_ends_and_one_that_works_does_not(browser:
     tasks = Tasks(settings(cdp_url=browser.url, idle_timeout_s=60), clock=lambda: now)
     await tasks.start("", "idle")
     await tasks.start("", "busy")
-    tasks.begin("", "busy")
-    now = 59.0
+    with tasks.using("", "busy"):
+        now = 59.0
+        await tasks.end_idle()
+        assert tasks.live("") == ("busy", "idle"), "looking is no use"
+        now = 61.0
+        await tasks.end_idle()
+        with pytest.raises(ToolError, match="no browser"):
+            tasks.require("", "idle")
+        now = 500.0
+        await tasks.end_idle()
+        assert tasks.live("") == ("busy",)
+    now = 559.0
     await tasks.end_idle()
-    assert tasks.get("", "busy") is not None
-    now = 61.0
-    await tasks.end_idle()
-    with pytest.raises(ToolError, match="no browser"):
-        tasks.require("", "idle")
-    assert tasks.get("", "busy") is not None
-    now = 500.0
-    await tasks.end_idle()
-    assert tasks.get("", "busy") is not None
-    tasks.end("", "busy")
+    assert tasks.live("") == ("busy",), "the time runs from the end of the call"
     now = 561.0
     await tasks.end_idle()
-    assert tasks.get("", "busy") is None
+    assert tasks.live("") == ()
+    assert tasks.counters.of("").events["tasks", "idle"] == 2
+    await tasks.close()
+
+
+async def test_the_limit_of_tasks_is_exact_however_many_begin_at_once(browser: FakeBrowser) -> None:
+    tasks = Tasks(settings(cdp_url=browser.url, max_tasks=5))
+    browser.slow_s = 0.01
+    outcomes = await asyncio.gather(*(tasks.start("", f"t{n}") for n in range(30)), return_exceptions=True)
+    refused = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    assert len(refused) == 25 and {getattr(error, "code", error) for error in refused} == {"too_many_tasks"}
+    assert len(tasks.live("")) == 5
+    await tasks.start("", tasks.live("")[0])
+    await tasks.stop("", tasks.live("")[0])
+    await tasks.start("", "another")
+    await tasks.close()
+
+
+async def test_starts_that_failed_or_were_cancelled_take_no_place(browser: FakeBrowser) -> None:
+    tasks = Tasks(settings(cdp_url="ws://127.0.0.1:9/devtools/browser/x", max_tasks=1))
+    for task_id in ("a", "b"):
+        with pytest.raises(EndpointUnreachable):
+            await tasks.start("", task_id)
+    tasks = Tasks(settings(cdp_url=browser.url, max_tasks=1))
+    browser.on("Target.setDiscoverTargets", NEVER)
+    starting = asyncio.create_task(tasks.start("", "a"))
+    await browser.called("Target.setDiscoverTargets")
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert tasks._named == {} and not tasks._starting
+    await tasks.close()
+
+
+async def test_what_others_have_open_takes_nothing_from_my_limit(browser: FakeBrowser) -> None:
+    tasks = Tasks(settings(cdp_url=browser.url, max_tasks=2))
+    for principal in ("alice", "bob"):
+        for task_id in ("a", "b"):
+            await tasks.start(principal, task_id)
+    with pytest.raises(ToolError, match="2 tasks are open"):
+        await tasks.start("alice", "c")
     await tasks.close()
 
 

@@ -11,6 +11,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,10 +165,8 @@ class Dispatcher:
         call = Call(self.settings, self.tasks, self.conversations, principal, progress)
         limit = spec.limit(given, self.settings)
         task_id = given.get("task_id", DEFAULT_TASK)
-        if spec.browser:
-            self.tasks.begin(principal, task_id)
         try:
-            with anyio.fail_after(limit) as scope:
+            with anyio.fail_after(limit) as scope, self._using(spec, principal, task_id):
                 return await spec.handler(call, given)
         except TimeoutError:
             if not scope.cancelled_caught:
@@ -177,9 +176,9 @@ class Dispatcher:
                 f"{spec.name} did not end within {limit:g} s and was stopped.",
                 "Take a browser_snapshot to see what is there." if spec.browser else "Try with less.",
             ) from None
-        finally:
-            if spec.browser:
-                self.tasks.end(principal, task_id)
+
+    def _using(self, spec: ToolSpec, principal: str, task_id: str) -> AbstractContextManager[None]:
+        return self.tasks.using(principal, task_id) if spec.browser else nullcontext()
 
     def _failed(self, spec: ToolSpec, error: ToolError, principal: str, task_id: str) -> Reply:
         # What an error says of dialogs may be older than what is open now; the list of those stands first.

@@ -33,7 +33,6 @@ async def serve_until_ended(
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_on_signal, dispatcher, stop, group.cancel_scope)
-            group.start_soon(dispatcher.tasks.watch_idle)
             group.start_soon(watch)
             await serve(stop)
             group.cancel_scope.cancel()

@@ -1,16 +1,19 @@
 """Tasks: which browser each works with, who may reach it, and when it ends.
 
 Rules: a task is named by its client; over HTTP with tokens each principal has names of its own, and cannot reach those
-of others. A task begins with ``browser_navigate``; it ends when it was idle for too long, or with the server. Only this
-module makes endpoints and options of the supervisor from settings.
+of others. Each may have ``browser.max_tasks`` open, never one more, and what others have open takes nothing from that.
+A task begins with ``browser_navigate``; it ends when the registry finds it idle for too long, or with the server. One
+whose browser is gone makes room for a new one. Only this module makes endpoints and options of the supervisor from
+settings.
 """
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
-import anyio
-
+from .counters import Counters, of_task
 from .declared_secrets import DeclaredSecrets
 from .errors import ToolError
 from .files import refusal
@@ -19,9 +22,9 @@ from .url_policy import UrlPolicy
 
 if TYPE_CHECKING:
     from watchkeeper.supervisor import DialogPolicy, Endpoint, Supervisor
+    from watchkeeper.supervisor.registry import Reason
 
 BROWSER_TOOLS = frozenset({"cdp", "dialogs"})
-IDLE_CHECK_S = 30.0
 TASK_ID_LENGTH = 64
 
 
@@ -38,6 +41,8 @@ class Registry(Protocol):
 
     async def stop_all(self) -> None: ...
 
+    async def end_idle(self) -> tuple[str, ...]: ...
+
 
 class Tasks:
     """``registry`` and ``clock`` are for tests; the real ones are made on first use."""
@@ -51,10 +56,10 @@ class Tasks:
         self._registry = registry
         self._clock = clock
         self._found = False
-        self._used: dict[str, float] = {}
-        self._busy: dict[str, int] = {}
         self._named: dict[str, tuple[str, str]] = {}
-        """The principal and the task id of every key in ``_used``."""
+        """The principal and the task id of every key that has a supervisor, or is getting one."""
+        self._starting: Counter[str] = Counter()
+        self.counters = Counters()
         self._listeners: list[Callable[[str, str], None]] = []
 
     def capabilities(self) -> frozenset[str]:
@@ -77,31 +82,59 @@ class Tasks:
         key = _key(principal, task_id)
         running = self._running(key)
         if running is None:
-            others = [name for name in self._used if name != key and self._running(name) is not None]
-            if len(others) >= self.settings.browser.max_tasks:
-                raise ToolError(
-                    "too_many_tasks",
-                    f"{len(others)} tasks are open, as many as browser.max_tasks allows.",
-                    "Use the task_id of one that is open, or wait until one has ended.",
-                )
+            await self._make_room(principal, key)
         elif dialog_policy is not None and running.state.options.dialog_policy != dialog_policy:
             raise ToolError(
                 "policy_is_set",
                 f"Task {task_id!r} has the dialog policy {running.state.options.dialog_policy}, set when it started.",
                 "Leave dialog_policy out, or use another task_id.",
             )
-        self._used[key], self._named[key] = self._clock(), (principal, task_id)
-        started = await self._made().get_or_start(key, self.endpoint, dialog_policy=dialog_policy)
+        self._named[key] = (principal, task_id)
+        self._starting[key] += 1
+        try:
+            started = await self._made().get_or_start(key, self.endpoint, dialog_policy=dialog_policy)
+        finally:
+            self._starting[key] -= 1
+            self._forget(key)
         if started is not running:
+            self.counters.of(principal).events["tasks", "started"] += 1
             self._tell(principal, task_id)
         return started
 
+    async def _make_room(self, principal: str, key: str) -> None:
+        """Raises ToolError ``too_many_tasks``. Whoever returns from here takes the place before anybody else runs."""
+        most = self.settings.browser.max_tasks
+        while key not in self._named:
+            mine = [name for name, (who, _) in self._named.items() if who == principal]
+            if len(mine) < most:
+                return
+            gone = next((name for name in mine if self._is_gone(name)), None)
+            if gone is None:
+                raise ToolError(
+                    "too_many_tasks",
+                    f"{len(mine)} tasks are open, as many as browser.max_tasks allows.",
+                    "Use the task_id of one that is open, or end one with browser_close.",
+                )
+            await self._made().stop(gone)
+            self._forget(gone)
+
+    def _is_gone(self, key: str) -> bool:
+        """Whether nothing is left of the task's browser."""
+        running = self._running(key)
+        return running is not None and running.lost is not None and running.browser.owned and not running.use.running
+
+    def _forget(self, key: str) -> None:
+        """Unless the task has a supervisor, or gets one."""
+        if not self._starting[key]:
+            del self._starting[key]
+            if self._running(key) is None:
+                self._named.pop(key, None)
+
     def get(self, principal: str, task_id: str) -> "Supervisor | None":
         """The task's supervisor, when it has one; using it keeps the task from ending."""
-        key = _key(principal, task_id)
-        found = self._running(key)
+        found = self.peek(principal, task_id)
         if found is not None:
-            self._used[key] = self._clock()
+            found.use.touch()
         return found
 
     def peek(self, principal: str, task_id: str) -> "Supervisor | None":
@@ -137,49 +170,32 @@ class Tasks:
 
     async def stop(self, principal: str, task_id: str) -> bool:
         """End a task; False where it had no browser."""
-        key = _key(principal, task_id)
-        return await self._stop(key)
+        return await self._made().stop(_key(principal, task_id))
 
-    def begin(self, principal: str, task_id: str) -> None:
-        """A call uses the task: it does not become idle."""
-        key = _key(principal, task_id)
-        self._busy[key] = self._busy.get(key, 0) + 1
-
-    def end(self, principal: str, task_id: str) -> None:
-        key = _key(principal, task_id)
-        self._busy[key] -= 1
-        if not self._busy[key]:
-            del self._busy[key]
-        if key in self._used:
-            self._used[key] = self._clock()
+    @contextmanager
+    def using(self, principal: str, task_id: str) -> Iterator[None]:
+        """For as long as a call runs: the task does not become idle."""
+        found = self.peek(principal, task_id)
+        with found.use.during() if found is not None else nullcontext():
+            yield
 
     async def end_idle(self) -> None:
-        """Stop what was not used for too long."""
-        limit = self.settings.browser.idle_timeout_s
-        for key, used in list(self._used.items()):
-            if limit and key not in self._busy and self._clock() - used >= limit:
-                await self._stop(key)
+        """Stop what was not used for too long. The registry does this by itself as well."""
+        await self._made().end_idle()
 
-    async def _stop(self, key: str) -> bool:
-        self._used.pop(key, None)
-        named, ran = self._named.pop(key, None), self._running(key) is not None
-        try:
-            return await self._made().stop(key)
-        finally:
-            if ran and named is not None:
-                self._tell(*named)
-
-    async def watch_idle(self) -> None:
-        """Until cancelled."""
-        while True:
-            await anyio.sleep(IDLE_CHECK_S)
-            await self.end_idle()
+    def _ended(self, supervisor: "Supervisor", reason: "Reason") -> None:
+        key = supervisor.task_id
+        principal, task_id = self._named[key]
+        events = self.counters.of(principal).events
+        events["tasks", reason if supervisor.lost is None else "lost"] += 1
+        events.update(of_task(supervisor))
+        self._forget(key)
+        self._tell(principal, task_id)
 
     async def close(self) -> None:
         """End every task and every browser that was started."""
         if self._registry is not None:
             await self._registry.stop_all()
-        self._used.clear()
         self._named.clear()
 
     def _running(self, key: str) -> "Supervisor | None":
@@ -189,7 +205,7 @@ class Tasks:
         if self._registry is None:
             from watchkeeper.supervisor import SupervisorRegistry
 
-            self._registry = SupervisorRegistry(options=options(self.settings))
+            self._registry = SupervisorRegistry(options=options(self.settings), clock=self._clock, ended=self._ended)
         return self._registry
 
 
@@ -239,6 +255,7 @@ def options(settings: Settings) -> Any:
         dialog_timeout_s=browser.dialog_timeout_s,
         bridge=browser.bridge,
         call_timeout_s=browser.call_timeout_s,
+        idle_timeout_s=browser.idle_timeout_s or None,
         redact=redact,
         refuse_url=policy,
         egress=policy,

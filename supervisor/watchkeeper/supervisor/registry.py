@@ -3,13 +3,13 @@
 Rules: one supervisor per task, one browser per endpoint. ``get_or_start`` is idempotent also under concurrent calls; a
 different endpoint for a task stops its old supervisor and starts anew, and nothing is carried across. A browser ends
 with its last task; a start that fails or is cancelled leaves nothing behind. A task that nobody has used for
-``SupervisorOptions.idle_timeout_s`` is ended, and the next caller is told. Many tasks end side by side, a few at a time.
+``SupervisorOptions.idle_timeout_s`` is ended, and the next caller is told. Many tasks end side by side, some at a time.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Literal, TypeVar
 from weakref import WeakValueDictionary
 

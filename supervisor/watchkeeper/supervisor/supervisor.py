@@ -60,8 +60,9 @@ class Supervisor(Shell):
         """Open a URL in the selected tab (a new one, when there is none) and wait until it has loaded."""
         self.require_connection()
         self.boundary.check_url(url)
-        page_id = self.state.targets.selected or await self.open_tab()
-        return await navigate(self, page_id, url, self.clamped(timeout))
+        with self.use.during():
+            page_id = self.state.targets.selected or await self.open_tab()
+            return await navigate(self, page_id, url, self.clamped(timeout))
 
     async def open_tab(self, url: str = "about:blank") -> str:
         """Open a tab and select it; gives its target id."""

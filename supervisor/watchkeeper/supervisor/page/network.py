@@ -203,3 +203,9 @@ def network_log(port: PagePort) -> NetworkLog:
     if log is None:
         log = _logs[port] = NetworkLog(proxy(port))
     return log
+
+
+def dropped_of(port: PagePort) -> int:
+    """How many requests the log of a task has dropped; 0 where there is none."""
+    log = _logs.get(port)
+    return 0 if log is None else log.dropped
