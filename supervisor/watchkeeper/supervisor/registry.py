@@ -15,13 +15,11 @@ from weakref import WeakValueDictionary
 
 from anyio import CancelScope
 
-from .backends import Endpoint, LocalEndpoint, connect
-from .backends.launch import check_proxy
+from .backends import Endpoint
 from .browser import Browser
 from .core.dialogs import DialogPolicy
-from .egress import Gates
-from .errors import LaunchFailed
 from .options import SupervisorOptions
+from .starting import Started, abandon, isolates, start
 from .supervisor import Supervisor
 
 Key = TypeVar("Key")
@@ -53,6 +51,7 @@ class SupervisorRegistry:
         self._browsers: dict[Endpoint, Browser] = {}
         self._task_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._endpoint_locks: WeakValueDictionary[Endpoint, asyncio.Lock] = WeakValueDictionary()
+        self._expected: tuple[Endpoint, asyncio.Task[Started]] | None = None
         self._ended_idle: OrderedDict[str, None] = OrderedDict()
         self._turns = asyncio.Semaphore(END_AT_ONCE)
         self._watch: asyncio.Task[None] | None = None
@@ -92,6 +91,21 @@ class SupervisorRegistry:
                 self._watch = asyncio.create_task(self._watch_idle(), name="watchkeeper-idle")
             return supervisor
 
+    async def expect(self, endpoint: Endpoint, starting: "asyncio.Task[Started]") -> None:
+        """A browser is being started already, with gates that are ``UNDECIDED``: the first task on this endpoint gets
+        it. Where its command line would be another by our options it is ended, and so it is by ``end_expected``."""
+        policy = self.options.egress
+        if policy is None or policy.checks_loopback or self._expected is not None or not isolates(endpoint):
+            await abandon(starting)
+        else:
+            self._expected = (endpoint, starting)
+
+    async def end_expected(self) -> None:
+        """End the browser that was expected, where no task has taken it."""
+        if self._expected is not None:
+            (_, starting), self._expected = self._expected, None
+            await abandon(starting)
+
     async def stop(self, task_id: str) -> bool:
         """End a task; False where there is none of this name."""
         async with _lock(self._task_locks, task_id):
@@ -112,6 +126,7 @@ class SupervisorRegistry:
         await asyncio.gather(*(stop(task_id) for task_id in {*self._supervisors, *self._task_locks}))
         await asyncio.gather(*(browser.close() for browser in self._browsers.values()))
         self._browsers.clear()
+        await self.end_expected()
 
     async def end_idle(self) -> tuple[str, ...]:
         """End the tasks that nobody has used for ``idle_timeout_s``; gives their names. Called by itself as well."""
@@ -174,16 +189,8 @@ class SupervisorRegistry:
             return browser
         if browser is not None:
             await browser.close()
-        isolated = isinstance(endpoint, LocalEndpoint) and endpoint.user_data_dir is None
-        gates = await self._gates(endpoint, isolated)
-        try:
-            route = gates.route if gates is not None else None
-            connected = await connect(endpoint, timeout=self.options.launch_timeout_s, route=route)
-        except BaseException:
-            if gates is not None:
-                await gates.close()
-            raise
-        browser = Browser(endpoint, connected, isolated=isolated, gates=gates)
+        started = await self._start(endpoint)
+        browser = Browser(endpoint, started.connected, isolated=isolates(endpoint), gates=started.gates)
         try:
             await browser.start()
         except BaseException:
@@ -193,19 +200,19 @@ class SupervisorRegistry:
         self._browsers[endpoint] = browser
         return browser
 
-    async def _gates(self, endpoint: Endpoint, isolated: bool) -> Gates | None:
-        """Browsers that we start connect through gates of ours, where there is a policy for it."""
-        if self.options.egress is None or not isinstance(endpoint, LocalEndpoint):
-            return None
-        if endpoint.proxy is not None:
-            check_proxy(endpoint.proxy)
+    async def _start(self, endpoint: Endpoint) -> Started:
+        """Where a browser for it is expected, that one."""
+        if self._expected is None or self._expected[0] != endpoint:
+            return await start(endpoint, timeout=self.options.launch_timeout_s, egress=self.options.egress)
+        (_, starting), self._expected = self._expected, None
         try:
-            return await Gates.start(self.options.egress, endpoint.proxy, isolated=isolated)
-        except OSError as error:
-            raise LaunchFailed(
-                f"The proxy that checks addresses cannot listen on loopback: {error.strerror or error}.",
-                "Check the limits on open files, and that 127.0.0.1 is up.",
-            ) from None
+            started = await starting
+        except asyncio.CancelledError:
+            await abandon(starting)
+            raise
+        if started.gates is not None and self.options.egress is not None:
+            started.gates.decide(self.options.egress)
+        return started
 
 
 def _lock(locks: "WeakValueDictionary[Key, asyncio.Lock]", key: Key) -> asyncio.Lock:

@@ -9,8 +9,8 @@ host and a port with every connection, whatever is spoken on it, and nothing has
 """
 
 from .gate import Gate
-from .gates import Gates
+from .gates import UNDECIDED, Gates
 from .policy import EgressPolicy, Outcome, ProxyRoute
 from .resolving import Resolver
 
-__all__ = ["EgressPolicy", "Gate", "Gates", "Outcome", "ProxyRoute", "Resolver"]
+__all__ = ["UNDECIDED", "EgressPolicy", "Gate", "Gates", "Outcome", "ProxyRoute", "Resolver"]

@@ -12,6 +12,21 @@ from .policy import EgressPolicy, Outcome, ProxyRoute
 from .resolving import Resolver
 
 
+class _Undecided:
+    """Where the policy is not known yet; ``Gates.decide`` brings it before there is a task."""
+
+    checks_loopback = False
+
+    def of_host(self, host: str, port: int) -> str:
+        return "it is not decided yet what may be connected to"
+
+    def of_address(self, address: object, host: str, port: int) -> None:
+        return None
+
+
+UNDECIDED: EgressPolicy = _Undecided()
+
+
 class Gates:
     """Made by ``start``."""
 
@@ -43,6 +58,10 @@ class Gates:
         if self._isolated and not self._policy.checks_loopback:
             return ProxyRoute(route.server, route.bypass, relayed_only=False)
         return route
+
+    def decide(self, policy: EgressPolicy) -> None:
+        """The policy of gates that were started ``UNDECIDED``; before there is a task."""
+        self._policy = policy
 
     async def for_task(self, on_outcome: Callable[[Outcome], None]) -> Gate:
         """The gate of a new task."""
