@@ -123,5 +123,17 @@ def _first(error: BaseException) -> BaseException:
 
 
 def say(text: str) -> None:
+        case "install" | "uninstall":
+            from .install import install_command
+
+            return install_command(parsed, loaded, options)
+        case "completion":
+            from .shell_completion import completion
+
+            return completion(parsed.shell)
+        case "hook":
+            from .compaction_hook import hook_command
+
+            return hook_command(parsed.event, settings)
     """A line on stderr."""
     print(f"watchkeeper: {text}", file=sys.stderr)  # noqa: T201
