@@ -24,7 +24,10 @@ CacheTtl = Literal["5m", "1h"]
 Transport = Literal["stdio", "http"]
 Results = Literal["auto", "text", "structured", "both"]
 Toolset = Literal["core", "actions", "capture", "state"]
+AskedOf = Literal["dialogs", "scripts", "uploads", "secrets", "hosts"]
 LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
+Telemetry = Literal["none", "otlp"]
 
 ENV_PREFIX = "WATCHKEEPER_"
 CONFIG_VARIABLE = "WATCHKEEPER_CONFIG"
@@ -38,6 +41,7 @@ def _listed(value: Any) -> Any:
 
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+AskPerson = Annotated[tuple[AskedOf, ...], BeforeValidator(_listed)]
 Toolsets = Annotated[tuple[Toolset, ...], BeforeValidator(_listed)]
 
 
@@ -101,7 +105,7 @@ class BrowserSettings(Section):
     idle_timeout_s: float = _setting(
         1800, "A task that is not used for so long ends, and its browser with it; 0: never.", ge=0, le=604_800
     )
-    max_tasks: int = _setting(64, "How many tasks may be open at once.", ge=1, le=1000)
+    max_tasks: int = _setting(64, "How many tasks each client's token may have open at once.", ge=1, le=1000)
     proxy: str | None = _setting(None, "Proxy of browsers that are started here: [scheme://]host:port.", secret=True)
     extra_args: Texts = _setting((), "More command line arguments for browsers that are started here.")
     locale: str | None = _setting(None, "Language of browsers that are started here: en-US, de.")
@@ -208,7 +212,28 @@ class ServerSettings(Section):
     )
     max_calls: int = _setting(64, "How many calls each client's token may have running at once.", ge=1, le=10_000)
     toolsets: Toolsets = _setting(("core", "actions", "capture"), "Which tools are offered.")
-    log_level: LogLevel = _setting("warning", "What is logged, on stderr.")
+    ask_person: AskPerson = _setting(
+        (),
+        "What a person is asked about first, through clients that offer elicitation; others are refused it. dialogs: "
+        "the answer to confirm, prompt and beforeunload; scripts: what browser_evaluate and browser_cdp would run; "
+        "uploads: files; secrets: typing one; hosts: opening a page of a host not approved since the server started "
+        "(links and scripts of pages lead on without being asked about).",
+    )
+    ask_person_timeout_s: float = _setting(
+        240, "How long a person is waited for; this time is no part of the call's own.", ge=5, le=86_400
+    )
+    log_level: LogLevel = _setting("warning", "What is logged, on stderr and in server.log_file.")
+    log_file: str | None = _setting(
+        None,
+        "A file that gets what is logged as well, for its owner's eyes only; at 10 MiB a new one begins, and three "
+        "older ones stay.",
+    )
+    log_format: LogFormat = _setting("text", "Form of log lines: text for people, or json, one object a line.")
+    telemetry: Telemetry = _setting(
+        "none",
+        "Where spans go. otlp: to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names, over HTTP; needs "
+        "watchkeeper[telemetry].",
+    )
 
 
 class Settings(Section):
