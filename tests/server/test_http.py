@@ -1,7 +1,6 @@
 """The server over HTTP: three ways in, one set of tools, and who is kept out."""
 
 import signal
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,6 +9,7 @@ import anyio
 import httpx2 as httpx
 import pytest
 from fakes.fake_browser import FakeBrowser
+from fakes.http_server import ALICE, BOB, GUARD_S, Server, serving
 from fakes.raw_client import COMMAND, clean
 from mcp import Client
 from mcp.client.sse import sse_client
@@ -20,33 +20,6 @@ from watchkeeper.server.settings import Settings
 from watchkeeper.server.transports.access import Tokens, check_tokens, security
 
 pytestmark = pytest.mark.anyio
-GUARD_S = 60.0
-ALICE, BOB = "alice-has-this-token", "bob-has-another-one"
-
-
-class Server:
-    """The server as a process; ``url`` is where it says that it listens."""
-
-    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
-        self.process = process
-        self.url = url
-
-
-@asynccontextmanager
-async def serving(*arguments: str, **environment: str) -> AsyncIterator[Server]:
-    command = [*COMMAND, "serve", "--transport", "http", "--port", "0", *arguments]
-    process = await anyio.to_thread.run_sync(
-        lambda: subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**clean(), **environment})
-    )
-    try:
-        assert process.stderr is not None
-        with anyio.fail_after(GUARD_S):
-            line = await anyio.to_thread.run_sync(process.stderr.readline, abandon_on_cancel=True)
-        assert "listening on http://" in line, line
-        yield Server(process, line.split("listening on ")[1].split("/mcp")[0])
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture

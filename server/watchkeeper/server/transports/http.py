@@ -19,7 +19,7 @@ from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.lowlevel.server import Server
 from mcp.server.sse import SseServerTransport
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
@@ -31,6 +31,7 @@ from ..dispatch import Dispatcher
 from ..errors import ToolError
 from ..settings import Settings
 from .access import KnownHostsOnly, Tokens, check_tokens, security
+from .event_store import ResumableSessions
 from .limits import Buckets, RateLimited
 
 MAX_SESSIONS = 1_000
@@ -78,7 +79,7 @@ def make_app(server: Server[Any], settings: Settings) -> Starlette:
     tokens = check_tokens(settings.server)
     limit = settings.server.max_message_mb << 20
     known = security(settings.server)
-    sessions = StreamableHTTPSessionManager(
+    sessions = ResumableSessions(
         server, security_settings=known, max_request_body_size=limit, max_sessions=MAX_SESSIONS
     )
     sse = SseServerTransport("/messages/", security_settings=known, max_request_body_size=limit)
