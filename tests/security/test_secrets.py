@@ -5,7 +5,7 @@ import json
 import logging
 import re
 import sys
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import pytest
@@ -146,9 +146,12 @@ def test_a_secret_needs_hosts_and_some_length() -> None:
     assert "short" not in str(refused.value)
 
 
-def test_the_log_has_neither_declared_secrets_nor_tokens_nor_what_steers_a_terminal() -> None:
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_log_has_neither_declared_secrets_nor_tokens_nor_what_steers_a_terminal(
+    form: Literal["text", "json"],
+) -> None:
     mask = DeclaredSecrets(Settings.model_validate({"browser": secrets()})).masked
-    formatter = Redacted("%(message)s", mask)
+    formatter = Redacted(form, mask)
     said = (
         f"typed {VALUE}, wss://host/?token=abcdefghijklmnop1234 \x1b[2J\x9b31m Authorization: Bearer abcdefghijklmnop12"
     )

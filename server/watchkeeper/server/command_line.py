@@ -24,6 +24,7 @@ SHORT_OPTIONS = (
     ("headless", "browser.headless", "BOOL", "without a window"),
     ("toolsets", "server.toolsets", "NAMES", "which tools are offered: core,…"),
     ("log-level", "server.log_level", "LEVEL", "what is logged on stderr"),
+    ("log-file", "server.log_file", "FILE", "log into this file as well"),
 )
 """Name, setting, placeholder and help of options that are often needed."""
 EPILOG = """\

@@ -55,9 +55,20 @@ def _load(parsed: argparse.Namespace, options: Mapping[str, str]) -> Loaded:
             say(problem)
         raise SystemExit(EXIT_USAGE) from None
     from .declared_secrets import DeclaredSecrets
-    from .logs import start_logging
+    from .logs import CannotLog, log_crashes, start_logging
 
-    start_logging(loaded.settings.server.log_level, DeclaredSecrets(loaded.settings).masked)
+    server, serving = loaded.settings.server, (parsed.command or "serve") == "serve"
+    try:
+        start_logging(
+            server.log_level,
+            DeclaredSecrets(loaded.settings).masked,
+            format=server.log_format,
+            file=server.log_file if serving else None,
+        )
+    except CannotLog as error:
+        say(str(error))
+        raise SystemExit(EXIT_USAGE) from None
+    log_crashes()
     return loaded
 
 
@@ -112,17 +123,6 @@ def _run(command: str, parsed: argparse.Namespace, loaded: Loaded, options: Mapp
             from .archive_command import archive_command
 
             return archive_command(parsed, settings)
-    raise AssertionError(command)
-
-
-def _first(error: BaseException) -> BaseException:
-    """The error itself, where task groups have wrapped it."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-def say(text: str) -> None:
         case "install" | "uninstall":
             from .install import install_command
 
@@ -135,5 +135,16 @@ def say(text: str) -> None:
             from .compaction_hook import hook_command
 
             return hook_command(parsed.event, settings)
+    raise AssertionError(command)
+
+
+def _first(error: BaseException) -> BaseException:
+    """The error itself, where task groups have wrapped it."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def say(text: str) -> None:
     """A line on stderr."""
     print(f"watchkeeper: {text}", file=sys.stderr)  # noqa: T201

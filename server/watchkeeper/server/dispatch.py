@@ -1,8 +1,9 @@
 """A call of a tool, from its arguments to both forms of its result. Knows nothing of MCP's messages.
 
 Rules: arguments are checked before anything runs. Every call ends within its limit, and can be cancelled at any
-moment. Whatever goes wrong becomes a result with a code, a message and a hint; what nobody foresaw is logged under a
-number, and the client learns that number and no more. Results of browser tools begin with the dialogs that are open.
+moment. Whatever goes wrong becomes a result with a code, a message and a hint. Each call has a number, which its log
+lines and its span have too; of what nobody foresaw the client learns that number and no more. Results of browser tools
+begin with the dialogs that are open, and what happened to the task meanwhile.
 """
 
 import difflib
@@ -17,9 +18,11 @@ from typing import Any
 
 import anyio
 
-from . import render
+from . import render, telemetry
 from .conversations import Conversations
 from .errors import ToolError, told
+from .logs import fields
+from .questions import AnswerComesLater, Nobody, Person, Questions, no_longer_so
 from .settings import Settings
 from .tasks import Tasks, checked_task_id
 from .tools import ALL_TOOLS
@@ -61,6 +64,7 @@ class Dispatcher:
         self.settings = settings
         self.tasks = tasks or Tasks(settings)
         self.conversations = conversations or Conversations(settings)
+        self.questions = Questions(settings, self.tasks)
         self._tools = tools
         self._of_engine: tuple[ToolSpec, ...] = ()
         self._in_flight = 0
@@ -85,35 +89,65 @@ class Dispatcher:
         ours = {spec.name for spec in self._tools if spec.toolset in self.settings.server.toolsets}
         self._of_engine = tuple(of_engine(schema) for schema in self.conversations.tools(ours))
 
-    async def call(self, name: str, arguments: Mapping[str, Any] | None, principal: str, progress: Progress) -> Reply:
-        """Run a tool. Raises UnknownTool; everything else is in the reply."""
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        principal: str,
+        progress: Progress,
+        person: Person | None = None,
+    ) -> Reply:
+        """Run a tool. ``person``: who can be asked for consent where settings want it; None: nobody.
+
+        Raises: UnknownTool, AnswerComesLater; everything else is in the reply.
+        """
         spec = next((spec for spec in self.offered() if spec.name == name), None)
         if spec is None:
             near = difflib.get_close_matches(name, [spec.name for spec in self.offered()], 1)
             raise UnknownTool(name, near[0] if near else "")
-        return await self.run(spec, arguments, principal, progress)
+        return await self.run(spec, arguments, principal, progress, person)
 
     async def run(
-        self, spec: ToolSpec, arguments: Mapping[str, Any] | None, principal: str, progress: Progress
+        self,
+        spec: ToolSpec,
+        arguments: Mapping[str, Any] | None,
+        principal: str,
+        progress: Progress,
+        person: Person | None = None,
     ) -> Reply:
-        """Run a tool, offered or not, under the rules of all calls; resources are read so. Raises nothing."""
+        """Run a tool, offered or not, under the rules of all calls; resources are read so. Raises AnswerComesLater."""
         self._in_flight += 1
         self._of_principal[principal] += 1
-        started = time.monotonic()
-        reply: Reply | None = None
-        try:
-            reply = await self._run(spec, arguments, principal, progress)
-            return reply
-        finally:
-            outcome = "cancelled" if reply is None else "error" if reply.is_error else "ok"
-            log.info("%s %s in %.0f ms", spec.name, outcome, (time.monotonic() - started) * 1000)
-            self._in_flight -= 1
-            self._of_principal[principal] -= 1
-            if not self._of_principal[principal]:
-                del self._of_principal[principal]
-            if not self._in_flight:
-                self._idle.set()
-                self._idle = anyio.Event()
+        started, outcome = time.monotonic(), "cancelled"
+        with fields(call=secrets.token_hex(4), tool=spec.name, principal=principal) as about:
+            try:
+                reply = await self._run(spec, arguments, principal, progress, person or Nobody(), about)
+                outcome = reply.structured["error"]["code"] if reply.is_error else "ok"
+                return reply
+            except AnswerComesLater:
+                outcome = "asked"
+                raise
+            finally:
+                self._ended(about, outcome, (time.monotonic() - started) * 1000)
+
+    def _ended(self, about: dict[str, str], outcome: str, ms: float) -> None:
+        """Count, log and trace a call."""
+        tool, principal = about["tool"], about["principal"]
+        self.tasks.counters.of(principal).call_ended(tool, outcome, ms)
+        level = logging.WARNING if outcome == "timeout" else logging.INFO
+        log.log(level, "%s %s in %.0f ms", tool, outcome, ms, extra={"outcome": outcome, "ms": round(ms, 1)})
+        telemetry.annotate(call=about["call"], task=about.get("task", ""), outcome=outcome)
+        self._in_flight -= 1
+        self._of_principal[principal] -= 1
+        if not self._of_principal[principal]:
+            del self._of_principal[principal]
+        if not self._in_flight:
+            self._idle.set()
+            self._idle = anyio.Event()
+
+    def running(self, principal: str) -> int:
+        """How many calls of the principal run."""
+        return self._of_principal[principal]
 
     @property
     def draining(self) -> bool:
@@ -139,7 +173,13 @@ class Dispatcher:
         await self.conversations.close()
 
     async def _run(
-        self, spec: ToolSpec, arguments: Mapping[str, Any] | None, principal: str, progress: Progress
+        self,
+        spec: ToolSpec,
+        arguments: Mapping[str, Any] | None,
+        principal: str,
+        progress: Progress,
+        person: Person,
+        about: dict[str, str],
     ) -> Reply:
         task_id = DEFAULT_TASK
         try:
@@ -153,13 +193,30 @@ class Dispatcher:
                 )
             given = checked(spec, arguments)
             task_id = checked_task_id(given.get("task_id", DEFAULT_TASK))
+            if spec.browser:
+                about["task"] = task_id
+            given = await self._agreed(spec, given, principal, person)
             result = await self._limited(spec, given, principal, progress)
+        except AnswerComesLater:
+            raise
         except ToolError as error:
             return self._failed(spec, error, principal, task_id)
         except Exception as error:  # noqa: BLE001 - the boundary: nothing a tool raises reaches the client unsaid
-            return self._failed(spec, told(error) or _unforeseen(spec, error), principal, task_id)
+            return self._failed(spec, told(error) or _unforeseen(spec, error, about["call"]), principal, task_id)
         text, structured = self._with_dialogs(spec, result.text, result.structured, principal, task_id)
         return self.shown(text, structured, images=result.images)
+
+    async def _agreed(self, spec: ToolSpec, given: Arguments, principal: str, person: Person) -> Arguments:
+        """The arguments as the person wants them, where one has to be asked. Their time is no part of the call's."""
+        question = self.questions.about(spec, principal, given)
+        if question is None:
+            return given
+        with self._using(spec, principal, given.get("task_id", DEFAULT_TASK)):
+            chosen = await person.ask(question)
+        now = self.questions.about(spec, principal, given)
+        if now is not None and now.subject != question.subject:
+            raise no_longer_so()
+        return question.accepted(given, chosen)
 
     async def _limited(self, spec: ToolSpec, given: Arguments, principal: str, progress: Progress) -> ToolResult:
         call = Call(self.settings, self.tasks, self.conversations, principal, progress)
@@ -198,6 +255,9 @@ class Dispatcher:
         supervisor = self.tasks.get(principal, task_id) if spec.browser else None
         if supervisor is None:
             return text, structured
+        notice, supervisor.notice = supervisor.notice, ""
+        if notice:
+            text, structured = render.joined(notice, text), {"notice": notice, **structured}
         view = supervisor.snapshot()
         pending = [dialog.as_dict() for dialog in view.pending_dialogs]
         if pending or "pending_dialogs" in structured:
@@ -205,12 +265,11 @@ class Dispatcher:
         return render.joined(render.open_dialogs(view.pending_dialogs, view.frames), text), structured
 
 
-def _unforeseen(spec: ToolSpec, error: Exception) -> ToolError:
-    number = secrets.token_hex(4)
+def _unforeseen(spec: ToolSpec, error: Exception, number: str) -> ToolError:
     log.error("internal error %s in %s", number, spec.name, exc_info=error)
     return ToolError(
         "internal_error",
-        f"{spec.name} failed for a reason that nobody foresaw. The server's log (stderr) has it under {number}.",
+        f"{spec.name} failed for a reason that nobody foresaw. The server's log has it under {number}.",
         "This is a fault of Watchkeeper; try another way, and report it with that part of the log.",
         id=number,
     )

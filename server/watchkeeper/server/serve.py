@@ -2,6 +2,7 @@
 
 import anyio
 
+from . import telemetry
 from .app import make_server
 from .boot import Handover
 from .dispatch import Dispatcher
@@ -15,6 +16,14 @@ async def serve(settings: Settings, handover: Handover | None = None) -> None:
     Raises: ToolError or SupervisorError where the settings cannot work.
     """
     dispatcher = Dispatcher(settings)
+    end_telemetry = telemetry.start(settings, dispatcher.tasks.secrets.masked)
+    try:
+        await _serve(settings, dispatcher, handover)
+    finally:
+        end_telemetry()
+
+
+async def _serve(settings: Settings, dispatcher: Dispatcher, handover: Handover | None) -> None:
     await anyio.to_thread.run_sync(dispatcher.prepare)
     server = make_server(dispatcher)
     limit = settings.server.max_message_mb << 20
