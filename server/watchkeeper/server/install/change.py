@@ -30,11 +30,14 @@ class Change:
         return self.text == (None if self.before.data is None else self.before.text)
 
 
-def current(file: ConfigFile, path: Sequence[str]) -> Any:
-    """The value there; None where there is none. Raises ToolError where the file is not understood."""
+def current(file: ConfigFile, path: Sequence[str], wanted: Any = None) -> Any:
+    """The value there; None where there is none. ``wanted``: what to paste where the file is not understood.
+
+    Raises: ToolError ``not_understood``.
+    """
     if file.blank:
         return None
-    with _Understood(file, path, None):
+    with _Understood(file, path, wanted):
         jsonc.parse(file.text)
         text = jsonc.get(file.text, path)
         return None if text is None else jsonc.parse(text)

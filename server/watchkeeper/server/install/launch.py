@@ -125,11 +125,12 @@ def is_ours(entry: Any) -> bool:
 
 
 def starts_us(command: str, arguments: Sequence[str]) -> bool:
+    """Whether this command line starts Watchkeeper."""
     stem = Path(command.replace("\\", "/")).name.casefold().removesuffix(".exe")
     if stem == NAME:
         return True
-    if MODULE in arguments[:3]:
-        return "-m" in arguments[:2]
+    if "-m" in arguments:
+        return list(arguments[arguments.index("-m") + 1 :][:1]) == [MODULE]
     return stem in RUNNERS and any(
         word.partition("==")[0].partition("@")[0].partition("[")[0] == NAME for word in arguments
     )

@@ -93,11 +93,11 @@ def install(wish: Wish, launch: Launch, settings: Settings, machine: Machine, kn
     plan.secrets = tuple(mine.environment.values())
     path = (*client.key, wish.name)
     file = FilePlan.of(wish.file or location(client, wish.scope, machine), locked=client.locked and not wish.file)
-    there = change.current(file.before, path)
-    value = entry(client, launch, mine, there)
+    alone = entry(client, launch, mine)
+    value = entry(client, launch, mine, change.current(file.before, path, alone))
     file.add(change.put(file.before, path, value, ledger.find(known, file.before.real, path), force=wish.force))
     plan.files.append(file)
-    plan.paste.append(snippet(path, entry(client, launch, mine)))
+    plan.paste.append(snippet(path, alone))
     plan.notes += _notes(wish, file, launch, mine.secret, machine)
     if hooked is not None:
         wanted = hooks.hooks(launch, for_hook(options, wish.config, machine), machine.system) if hook else []
