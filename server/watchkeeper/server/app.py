@@ -16,7 +16,7 @@ from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
-from . import NAME, clients, own_version
+from . import NAME, asking, clients, own_version
 from .completions import Completions
 from .dispatch import Dispatcher, Reply, UnknownTool
 from .offer import Offer
@@ -41,6 +41,7 @@ class WatchkeeperServer(Server[Any]):
 
     offer: Offer
     subscriptions: Subscriptions
+    questions: asking.OpenQuestions
 
     def create_initialization_options(
         self,
@@ -55,18 +56,27 @@ class WatchkeeperServer(Server[Any]):
 
 def make_server(dispatcher: Dispatcher) -> WatchkeeperServer:
     """A server for any number of connections; closing the dispatcher is up to the caller."""
+    asks = dispatcher.settings.server
+    questions = asking.OpenQuestions(asks.ask_person_timeout_s)
     resources, prompts, subscriptions = Resources(dispatcher), Prompts(dispatcher), Subscriptions(dispatcher)
 
     async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         form = _form(context)
         return types.ListToolsResult(tools=[listed(spec, form) for spec in dispatcher.offered()])
 
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        who = principal()
+        person = asking.person(context, params, who, questions)
+
         async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
             await context.session.report_progress(done, total, message)
 
         try:
-            reply = await dispatcher.call(params.name, params.arguments, principal(), progress)
+            reply = await dispatcher.call(params.name, params.arguments, who, progress, person)
+        except asking.Asked as asked:
+            return asked.result
         except UnknownTool as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
         return result(reply, _form(context))
@@ -93,6 +103,9 @@ def make_server(dispatcher: Dispatcher) -> WatchkeeperServer:
         on_completion=Completions(dispatcher, prompts).complete,
     )
     server.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.initialized)
+    server.questions = questions
+    if asks.ask_person:
+        server.middleware.append(asking.boundary(asks.ask_person_timeout_s, NAME))
     server.offer, server.subscriptions = Offer(dispatcher, subscriptions), subscriptions
     return server
 

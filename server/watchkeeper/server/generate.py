@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import boot_snapshot, error_codes, own_version
+from . import boot_snapshot, error_codes, own_version, protocol_tables
 from .settings import Setting, Settings, all_settings, shown
 from .tools import ALL_TOOLS
 from .tools.spec import Json, ToolSpec
@@ -39,6 +39,7 @@ def files(root: Path = ROOT) -> dict[Path, str]:
         root / "manifest.json": json.dumps(manifest(), indent=2, ensure_ascii=False) + "\n",
         root / "docs" / "settings.md": settings_page(),
         root / "docs" / "tools.md": tools_page(),
+        root / "docs" / "protocol.md": _between(root / "docs" / "protocol.md", protocol_tables.tables()),
         root / "docs" / "troubleshooting.md": _between(
             root / "docs" / "troubleshooting.md", {"error codes": error_codes.table()}
         ),

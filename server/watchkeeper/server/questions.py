@@ -27,6 +27,21 @@ SHOWN_WHOLE = 8_000
 """Characters of what would run that a person is shown; more is not asked about, and so not run."""
 APPROVED_HOSTS = 1_000
 """Hosts that are remembered as approved, for each principal; beyond that the person is asked again."""
+ASKED: Mapping[AskedOf, tuple[str, str]] = {
+    "dialogs": (
+        "`browser_dialog` for confirm, prompt and beforeunload; a `dialog_policy` that answers by itself; raw commands "
+        "by which a held dialog could be answered",
+        "the page's words, its address, the proposed answer; may change answer and text",
+    ),
+    "scripts": ("`browser_evaluate`, `browser_cdp`", "the script or command, whole, and the page it is for"),
+    "uploads": ("`browser_files` with upload, raw commands that give files", "the paths of the files, and the page"),
+    "secrets": ("`browser_type` with `secret:NAME`", "the name of the secret, the field, and the page"),
+    "hosts": (
+        "`browser_navigate`, `browser_tabs` and raw commands that open an address",
+        "the address; a host that was agreed to is not asked about again until the server ends",
+    ),
+}
+"""What is asked about, and what the person sees; docs/protocol.md is made from it."""
 ANSWERS_DIALOGS = ("Debugger.", "Fetch.")
 """Domains by whose commands a dialog that a bridge holds could be answered."""
 SETTING = "server.ask_person"
@@ -225,25 +240,25 @@ def _host(url: str) -> str:
 def _about_dialog(dialog: "Dialog", task_id: str, given: Arguments, masked: Callable[[Any], Any]) -> Question:
     proposed = given["action"]
     text = given.get("prompt_text", dialog.default_prompt)
+    shown = render.sound(masked(text))
     leaves = "  (accept leaves the page)" if dialog.type == "beforeunload" else ""
     lines = [
         f"A page asks ({dialog.type}) at {render.address(masked(dialog.url))}:",
-        render.fenced(masked(dialog.message), "the page's words"),
+        render.fenced(masked(dialog.message)[:SHOWN_WHOLE], "words of the page"),
         f"The assistant wants to {proposed} it{leaves}.",
     ]
     fields = [Field("answer", "Answer", proposed, ("accept", "dismiss"))]
     if dialog.type == "prompt":
         if proposed == "accept":
-            lines.append(f"With the text {render.quoted(masked(text))}.")
-        fields.append(Field("prompt_text", "Text, where it is accepted", masked(text)))
+            lines.append(f"With the text {render.quoted(shown)}.")
+        fields.append(Field("prompt_text", "Text, where it is accepted", shown))
 
     def accepted(arguments: Arguments, chosen: Chosen) -> Arguments:
         action = chosen.get("answer", proposed)
         answer = {key: value for key, value in arguments.items() if key != "prompt_text"}
         if dialog.type == "prompt" and action == "accept":
             # What the person left as it was shown stays what the assistant gave, masks and all.
-            kept = chosen.get("prompt_text", masked(text)) == masked(text)
-            answer["prompt_text"] = text if kept else chosen["prompt_text"]
+            answer["prompt_text"] = text if chosen.get("prompt_text", shown) == shown else chosen["prompt_text"]
         return {**answer, "action": action, "dialog_id": dialog.id}
 
     facts = [task_id, dialog.id, dialog.type, dialog.opened_at, dialog.message, dialog.url]
