@@ -39,12 +39,15 @@ def _site(rest: ExitStack) -> str:
 
 
 def _ended(process: "subprocess.Popen[str]") -> None:
+    assert process.stderr is not None
     os.killpg(process.pid, signal.SIGTERM)
     try:
         process.wait(GUARD_S)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(GUARD_S)
+    finally:
+        process.stderr.close()
 
 
 def _started(rest: ExitStack, *command: str) -> "subprocess.Popen[str]":

@@ -82,5 +82,5 @@ def test_no_page_speaks_of_what_is_not_there() -> None:
     for page in pages():
         assert not re.search(r"\bTODO\b|\bTBD\b|coming soon", page.text), page.name
         for line, text in enumerate(page.text.splitlines(), 1):
-            assert len(text) <= 400, f"{page.name}:{line} is long"
+            assert len(text) <= 400 or text.startswith("|"), f"{page.name}:{line} is long"
     assert Path(__file__).exists()
