@@ -106,7 +106,7 @@ def _run(command: str, parsed: argparse.Namespace, loaded: Loaded, options: Mapp
         case "doctor":
             from .doctor import examine
 
-            return examine(settings)
+            return examine(settings, as_json=parsed.json, with_browser=not parsed.no_browser)
         case "demo":
             from .demo import demo
 

@@ -32,6 +32,8 @@ def test_the_script_is_named_absolutely_and_links_are_not_followed(
     assert launch("watchkeeper").command == str(link)
     monkeypatch.chdir(link.parent)
     assert launch("./watchkeeper").command == str(link)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert launch("watchkeeper").command != str(link), "a file that merely lies here is not what was started"
 
 
 def test_python_dash_m_is_started_as_it_was(tmp_path: Path) -> None:

@@ -58,7 +58,9 @@ def _script(argv0: str, executable: Path) -> Path | None:
     if given.name == "__main__.py":
         return None
     if given.stem == NAME:
-        found = shutil.which(argv0) or (argv0 if given.is_file() else None)
+        # A name without a path is looked up as the shell did, and never taken from the current folder.
+        named = len(given.parts) > 1
+        found = argv0 if named and given.is_file() else None if named or os.name == "nt" else shutil.which(argv0)
         if found:
             return Path(found).absolute()
     beside = executable.absolute().with_name(NAME + executable.suffix)
