@@ -10,9 +10,11 @@ import pytest
 from fakes.cdp_server import NEVER
 from fakes.fake_browser import FakeBrowser
 from mcp import Client
+from mcp.server.auth.provider import AccessToken
 from mcp.shared.exceptions import MCPError
+from mcp_types import ResourceTemplateReference
 
-from watchkeeper.server import resources
+from watchkeeper.server import principal, resources
 from watchkeeper.server.app import make_server
 from watchkeeper.server.dispatch import Dispatcher
 from watchkeeper.server.settings import Settings
@@ -113,6 +115,15 @@ async def test_the_console_and_the_status_are_read(
     assert [task["task_id"] for task in status["tasks"]] == ["default"]
 
 
+async def test_what_happened_meanwhile_is_kept_for_the_next_call(connect: Connect, dispatcher: Dispatcher) -> None:
+    async with connect() as client:
+        await client.call_tool("browser_navigate", URL)
+        dispatcher.tasks.require("", "default").notice = "The browser was started again."
+        assert "started again" not in "".join([await text(client, uri) for uri in OF_DEFAULT])
+        result = await client.call_tool("browser_tabs", {"action": "list"})
+    assert result.structured_content["notice"] == "The browser was started again."
+
+
 @pytest.mark.parametrize(
     "uri",
     [
@@ -204,6 +215,24 @@ async def test_what_was_archived_is_read_in_pages(archiving: Dispatcher, browser
     assert len(parts) > 1
     assert "19999" in json.loads("".join(parts))["content"]
     assert error.error.data["code"] == "engine_tool_failed" and "m999" in error.error.message
+
+
+async def test_the_archive_of_one_principal_is_read_by_no_other(
+    archiving: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = archiving.conversations.keep("alice", "default", "only for alice", "browser_cdp")
+    assert kept is not None
+    for who, sees in (("alice", True), ("bob", False), ("", False)):
+        token = AccessToken(token="t", client_id=who, scopes=[]) if who else None
+        monkeypatch.setattr(principal, "get_access_token", lambda token=token: token)
+        async with Client(make_server(archiving)) as client:
+            ref = ResourceTemplateReference(type="ref/resource", uri=resources.ARCHIVED.uri)
+            suggested = (await client.complete(ref, {"name": "id", "value": ""})).completion.values
+            assert suggested == ([kept[0]] if sees else [])
+            if sees:
+                assert "only for alice" in await text(client, f"watchkeeper://archive/{kept[0]}")
+            else:
+                await refusal(client, f"watchkeeper://archive/{kept[0]}")
 
 
 async def test_without_an_archive_its_addresses_say_which_setting_makes_one(connect: Connect) -> None:

@@ -255,8 +255,8 @@ class Dispatcher:
         supervisor = self.tasks.get(principal, task_id) if spec.browser else None
         if supervisor is None:
             return text, structured
-        notice, supervisor.notice = supervisor.notice, ""
-        if notice:
+        if spec.tells and supervisor.notice:
+            notice, supervisor.notice = supervisor.notice, ""
             text, structured = render.joined(notice, text), {"notice": notice, **structured}
         view = supervisor.snapshot()
         pending = [dialog.as_dict() for dialog in view.pending_dialogs]

@@ -18,7 +18,7 @@ def tables() -> Mapping[str, str]:
 def _revisions() -> str:
     rows = ["| revision | a connection begins with | changes are told | a person is asked |", "|---|---|---|---|"]
     rows += [
-        f"| {version} | `server/discover`, or any request | on `subscriptions/listen` streams (at most {MAX_STREAMS}) "
+        f"| {version} | any request; there is no handshake | on `subscriptions/listen` streams (at most {MAX_STREAMS}) "
         "| by a result that asks for input, then another call |"
         for version in reversed(MODERN_PROTOCOL_VERSIONS)
     ]

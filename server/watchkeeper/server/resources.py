@@ -10,7 +10,7 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/server/resource
 import base64
 import binascii
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NoReturn
 
@@ -59,8 +59,10 @@ DIALOGS = ToolSpec(
     handler=_dialogs,
     limit=lambda arguments, settings: READ_LIMIT_S,
     annotations=Annotations(read_only=True),
+    tells=False,
 )
-_TOOLS = {spec.name: spec for spec in ALL_TOOLS}
+# What happened to a task meanwhile is kept for the next call: what is read may never come before a model.
+_TOOLS = {spec.name: replace(spec, tells=False) for spec in ALL_TOOLS}
 Read = Callable[[Dispatcher, str, Mapping[str, str]], Awaitable[Reply]]
 
 

@@ -214,10 +214,9 @@ class ServerSettings(Section):
     toolsets: Toolsets = _setting(("core", "actions", "capture"), "Which tools are offered.")
     ask_person: AskPerson = _setting(
         (),
-        "What a person is asked about first, through clients that offer elicitation; others are refused it. dialogs: "
-        "the answer to confirm, prompt and beforeunload; scripts: what browser_evaluate and browser_cdp would run; "
-        "uploads: files; secrets: typing one; hosts: opening a page of a host not approved since the server started "
-        "(links and scripts of pages lead on without being asked about).",
+        "What a person is asked about first, by clients with elicitation; others are refused it. dialogs: answers; "
+        "scripts: browser_evaluate and browser_cdp; uploads: files; secrets: typing one; hosts: opening pages of hosts "
+        "not agreed to before (where links and scripts lead is not asked).",
     )
     ask_person_timeout_s: float = _setting(
         240, "How long a person is waited for; this time is no part of the call's own.", ge=5, le=86_400

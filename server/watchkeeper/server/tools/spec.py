@@ -66,7 +66,8 @@ class Annotations:
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """``needs``: capabilities without which the tool is not offered. ``limit``: seconds after which a call is ended
-    whatever it does; the handler's own time limits are below it. ``browser``: results begin with the open dialogs."""
+    whatever it does; the handler's own time limits are below it. ``browser``: results begin with the open dialogs.
+    ``tells``: also with what happened to the task meanwhile, which then counts as told."""
 
     name: str
     title: str
@@ -80,6 +81,7 @@ class ToolSpec:
     toolset: "Toolset" = "core"
     needs: frozenset[str] = frozenset()
     browser: bool = True
+    tells: bool = True
 
     @property
     def input_schema(self) -> Json:
