@@ -113,8 +113,8 @@ class OwnFile(RotatingFileHandler):
 
     def shouldRollover(self, record: logging.LogRecord) -> bool:
         if self.stream is not None and not self._is_current(self.stream.fileno()):
-            self.stream.close()
-            self.stream = self._open()
+            stream, self.stream = self.stream, None
+            stream.close()
         return bool(super().shouldRollover(record))
 
     def handleError(self, record: logging.LogRecord) -> None:

@@ -7,6 +7,7 @@ whose browser is gone makes room for a new one. Only this module makes endpoints
 settings.
 """
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,9 +22,13 @@ from .settings import Settings
 from .url_policy import UrlPolicy
 
 if TYPE_CHECKING:
+    import asyncio
+
     from watchkeeper.supervisor import DialogPolicy, Endpoint, Supervisor
     from watchkeeper.supervisor.registry import Reason
+    from watchkeeper.supervisor.starting import Started
 
+log = logging.getLogger(__name__)
 BROWSER_TOOLS = frozenset({"cdp", "dialogs"})
 TASK_ID_LENGTH = 64
 
@@ -40,6 +45,10 @@ class Registry(Protocol):
     async def stop(self, task_id: str) -> bool: ...
 
     async def stop_all(self) -> None: ...
+
+    async def expect(self, endpoint: "Endpoint", starting: "asyncio.Task[Started]") -> None: ...
+
+    async def end_expected(self) -> None: ...
 
     async def end_idle(self) -> tuple[str, ...]: ...
 
@@ -97,6 +106,8 @@ class Tasks:
             self._starting[key] -= 1
             self._forget(key)
         if started is not running:
+            about = {"browser": started.browser.product, "pid": started.browser.pid}
+            log.info("task begins in %s", started.browser.product, extra=about)
             self.counters.of(principal).events["tasks", "started"] += 1
             self._tell(principal, task_id)
         return started
@@ -187,10 +198,22 @@ class Tasks:
         key = supervisor.task_id
         principal, task_id = self._named[key]
         events = self.counters.of(principal).events
-        events["tasks", reason if supervisor.lost is None else "lost"] += 1
+        how = reason if supervisor.lost is None else "lost"
+        events["tasks", how] += 1
         events.update(of_task(supervisor))
+        about = {"task": task_id, "principal": principal, "reason": how}
+        log.info("task ends: %s", supervisor.lost or reason, extra=about)
         self._forget(key)
         self._tell(principal, task_id)
+
+    async def expect(self, endpoint: "Endpoint", starting: "asyncio.Task[Started]") -> None:
+        """A browser is being started before there is a task: the first one gets it, if it is on this endpoint."""
+        await self._made().expect(endpoint, starting)
+
+    async def end_expected(self) -> None:
+        """End that browser, where no task has taken it."""
+        if self._registry is not None:
+            await self._registry.end_expected()
 
     async def close(self) -> None:
         """End every task and every browser that was started."""

@@ -31,7 +31,7 @@ ENDED_IDLE_KEPT = 1_000
 """Names of tasks that ended idle and have yet to be told so; of more the oldest are forgotten."""
 Reason = Literal["closed", "idle", "replaced"]
 Ended = Callable[[Supervisor, Reason], None]
-"""Told of each supervisor that is ended, while its state is as it was; returns at once and raises nothing."""
+"""Told of each supervisor that has been closed, before its browser is; returns at once and raises nothing."""
 
 
 class SupervisorRegistry:
@@ -157,8 +157,10 @@ class SupervisorRegistry:
         supervisor = self._supervisors.pop(task_id, None)
         if supervisor is None:
             return False
-        self._ended(supervisor, reason)
-        await supervisor.close()
+        try:
+            await supervisor.close()
+        finally:
+            self._ended(supervisor, reason)
         browser = supervisor.browser
         async with _lock(self._endpoint_locks, browser.endpoint):
             await self._end_unused(browser)

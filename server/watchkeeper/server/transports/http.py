@@ -32,6 +32,7 @@ from ..errors import ToolError
 from ..settings import Settings
 from .access import KnownHostsOnly, Tokens, check_tokens, security
 from .event_store import ResumableSessions
+from .health import STATUS, Health, status_endpoint
 from .limits import Buckets, RateLimited
 
 MAX_SESSIONS = 1_000
@@ -74,8 +75,11 @@ class OpenRequests:
             scope.cancel()
 
 
-def make_app(server: Server[Any], settings: Settings) -> Starlette:
-    """The ASGI application. Raises ToolError where its settings would let anybody in."""
+def make_app(server: Server[Any], settings: Settings, dispatcher: Dispatcher | None = None) -> Starlette:
+    """The ASGI application; with a dispatcher it tells of its health and status.
+
+    Raises: ToolError where its settings would let anybody in.
+    """
     tokens = check_tokens(settings.server)
     limit = settings.server.max_message_mb << 20
     known = security(settings.server)
@@ -92,6 +96,10 @@ def make_app(server: Server[Any], settings: Settings) -> Starlette:
         return RequireAuthMiddleware(app, []) if tokens else app
 
     middleware = [Middleware(KnownHostsOnly, settings=known)]
+    told = []
+    if dispatcher is not None:
+        middleware.append(Middleware(Health, dispatcher=dispatcher))
+        told.append(Route(STATUS, endpoint=guarded(_Asgi(status_endpoint(dispatcher))), methods=["GET"]))
     if settings.server.allowed_origins:
         middleware.append(
             Middleware(
@@ -119,6 +127,7 @@ def make_app(server: Server[Any], settings: Settings) -> Starlette:
             Route("/mcp", endpoint=guarded(StreamableHTTPASGIApp(sessions))),
             Route("/sse", endpoint=guarded(_Asgi(open_sse)), methods=["GET"]),
             Mount("/messages/", app=guarded(sse.handle_post_message)),
+            *told,
         ],
         middleware=middleware,
         lifespan=lifespan,
@@ -130,7 +139,7 @@ async def serve_http(server: Server[Any], dispatcher: Dispatcher, settings: Sett
 
     Raises: ToolError where it cannot listen.
     """
-    app = OpenRequests(make_app(server, settings))
+    app = OpenRequests(make_app(server, settings, dispatcher))
     listening = _listen(settings.server.host, settings.server.port)
     config = uvicorn.Config(
         app,
