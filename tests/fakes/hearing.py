@@ -25,6 +25,9 @@ class Heard(list[str]):
         self._changed.set()
         self._changed = anyio.Event()
 
+    def forget(self, what: str) -> None:
+        self[:] = [heard for heard in self if heard != what]
+
     async def until(self, *wanted: str) -> None:
         """Wait until all of these were heard."""
         with anyio.fail_after(GUARD_S):
