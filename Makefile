@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CODE := supervisor context server
 
-.PHONY: help setup demo test check tests format generate inspect bundle bench clean
+.PHONY: help setup demo test check tests format generate conformance inspect bundle bench clean
 
 help:  ## What there is to make.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,9 @@ format: setup  ## Put the code into its form.
 
 generate: setup  ## Write the files that are generated from tools and settings.
 	$(BIN)/python -m watchkeeper.server.generate
+
+conformance: setup  ## The conformance tests of MCP, both generations, against our HTTP stack. Needs npm.
+	sh tests/conformance/run $(BIN)/watchkeeper
 
 inspect: setup  ## The MCP Inspector's CLI against the server over stdio, HTTP and SSE. Needs npm.
 	sh tests/inspector/run $(BIN)/watchkeeper

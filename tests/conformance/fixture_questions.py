@@ -45,7 +45,7 @@ def needed(context: Context, name: str) -> None:
     """Raises MCPError where the client has not declared this capability."""
     declared = context.session.client_capabilities
     if declared is None or getattr(declared, name) is None:
-        data = {"requiredCapabilities": {name: {}}}
+        data: Json = {"requiredCapabilities": {name: {}}}
         raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, f"The client does not offer {name}.", data)
 
 
