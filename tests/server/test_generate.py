@@ -8,7 +8,6 @@ import pytest
 from watchkeeper.context import tokenizer_for
 from watchkeeper.server import generate
 from watchkeeper.server.settings import all_settings
-from watchkeeper.server.settings_sources import load
 from watchkeeper.server.tools import ALL_TOOLS
 
 DEFAULT_SET_TOKENS = 2_000
@@ -23,22 +22,6 @@ def test_a_difference_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(generate, "tools_page", lambda: "something else")
     assert generate.main(["--check"], said.append) == 1
     assert said == ["docs/tools.md is not as it would be generated; run make generate.\n"]
-
-
-def test_the_bundle_asks_for_settings_that_exist_and_its_defaults_are_accepted() -> None:
-    manifest = generate.manifest()
-    given = manifest["server"]["mcp_config"]["env"]
-    asked = manifest["user_config"]
-    environment = {}
-    for variable, value in given.items():
-        name = value.removeprefix("${user_config.").removesuffix("}")
-        assert name in asked
-        default = asked[name]["default"]
-        environment[variable] = str(default).lower() if isinstance(default, bool) else str(default)
-    load({}, environment)
-    assert [tool["name"] for tool in manifest["tools"]] == [
-        spec.name for spec in ALL_TOOLS if spec.toolset in DEFAULT_SETS
-    ]
 
 
 DEFAULT_SETS = next(setting.default for setting in all_settings() if setting.name == "server.toolsets")

@@ -11,32 +11,23 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-from . import boot_snapshot, error_codes, own_version, protocol_tables
-from .settings import Setting, Settings, all_settings, shown
+from . import boot_snapshot, error_codes, listings, protocol_tables
+from .settings import Settings, all_settings, shown
 from .tools import ALL_TOOLS
 from .tools.spec import Json, ToolSpec
 
 ROOT = Path(__file__).resolve().parents[3]
 BEGIN, END = "<!-- generated: {} -->", "<!-- end of generated: {} -->"
-IN_BUNDLE = (
-    "browser.executable",
-    "browser.cdp_url",
-    "browser.user_data_dir",
-    "browser.headless",
-    "browser.allow_private_network",
-    "server.allowed_dirs",
-)
-"""What Claude Desktop asks the person for."""
-BUNDLE_KINDS = {bool: "boolean", int: "number", float: "number"}
 
 
 def files(root: Path = ROOT) -> dict[Path, str]:
     """Each generated file and what belongs in it."""
+    project = listings.described(root)
     return {
         root / "server" / "watchkeeper" / "server" / "boot_snapshot.json": boot_snapshot.build(),
-        root / "manifest.json": json.dumps(manifest(), indent=2, ensure_ascii=False) + "\n",
+        root / "manifest.json": _json(listings.bundle(project)),
+        root / "server.json": _json(listings.registry(project)),
         root / "docs" / "settings.md": settings_page(),
         root / "docs" / "tools.md": tools_page(),
         root / "docs" / "protocol.md": _between(root / "docs" / "protocol.md", protocol_tables.tables()),
@@ -47,72 +38,8 @@ def files(root: Path = ROOT) -> dict[Path, str]:
     }
 
 
-def manifest() -> Json:
-    """The MCP bundle. Source: https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md"""
-    asked = {s.name.replace(".", "_"): _asked(s) for s in all_settings() if s.name in IN_BUNDLE}
-    return {
-        "manifest_version": "0.4",
-        "name": "watchkeeper",
-        "display_name": "Watchkeeper",
-        "version": own_version(),
-        "description": "A browser that an agent cannot lose sight of, and a context it can shrink without forgetting.",
-        "long_description": (
-            "Watchkeeper holds dialogs (alert, confirm, prompt, beforeunload) until the agent answers them, sees and "
-            "acts in every iframe, also cross-origin ones, and compresses long conversations with a report of what "
-            "was kept."
-        ),
-        "author": {"name": "The Watchkeeper authors"},
-        "license": "MIT",
-        "keywords": ["browser", "cdp", "context", "dialogs", "iframes"],
-        "server": {
-            "type": "uv",
-            "entry_point": "server/watchkeeper/server/__main__.py",
-            "mcp_config": {
-                "command": "uv",
-                "args": ["run", "--directory", "${__dirname}", "watchkeeper"],
-                "env": {
-                    s.variable: f"${{user_config.{s.name.replace('.', '_')}}}"
-                    for s in all_settings()
-                    if s.name in IN_BUNDLE
-                },
-            },
-        },
-        "tools": [{"name": spec.name, "description": spec.description} for spec in ALL_TOOLS if _by_default(spec)],
-        "user_config": asked,
-        "compatibility": {
-            "platforms": ["darwin", "linux", "win32"],
-            "runtimes": {"python": ">=3.11"},
-        },
-    }
-
-
-def _asked(setting: Setting) -> Json:
-    last = setting.name.rpartition(".")[2].replace("_", " ")
-    kind = BUNDLE_KINDS.get(setting.kind, "string")
-    # A value is always given: what the person leaves empty must not reach the server as the name of a variable.
-    default: Any = setting.default if setting.default is not None else {"boolean": False, "number": 0}.get(kind, "")
-    if setting.kind is tuple:
-        return {
-            "type": "directory",
-            "title": last.capitalize(),
-            "description": setting.help,
-            "multiple": False,
-            "required": False,
-            "default": "${DOCUMENTS}",
-        }
-    if setting.kind is bool and setting.default is None:
-        kind, default = "string", ""
-    asked: Json = {
-        "type": kind,
-        "title": last.capitalize(),
-        "description": setting.help
-        + (" Write true or false, or leave it empty." if setting.kind is bool and kind == "string" else ""),
-        "required": False,
-        "default": default,
-    }
-    if setting.secret:
-        asked["sensitive"] = True
-    return asked
+def _json(value: Json) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def tools_table() -> str:
