@@ -52,10 +52,10 @@ def harmlessly(run: Callable[[], int]) -> int:
             with contextlib.redirect_stderr(heard):
                 status = run()
             if status:
-                note(f"failed: {_last(heard.getvalue()) or f'status {status}'}")
+                note(f"failed: {_problem(heard.getvalue()) or f'status {status}'}")
         except SystemExit as error:
             if error.code:
-                note(f"failed: {_last(heard.getvalue()) or 'wrong options'}")
+                note(f"failed: {_problem(heard.getvalue()) or 'wrong options'}")
         except BaseException as error:  # noqa: BLE001 - a client's compaction depends on it
             known = told(error)
             note(f"failed: {known.message} {known.hint}" if known else f"failed: {type(error).__name__}: {error}")
@@ -73,9 +73,9 @@ def hook_command(event: str, settings: Settings) -> int:
     """Raises ToolError, TranscriptError, ArchiveError; see ``harmlessly``."""
     started = time.monotonic()
     payload = _payload(sys.stdin.buffer.read(LARGEST_INPUT + 1))
-    session = str(payload.get("session_id", ""))
-    if not _SESSION.match(session):
-        raise ToolError("bad_session", f"{session[:80]!r} is no session id.", "Claude Code gives one.")
+    session = payload.get("session_id")
+    if not isinstance(session, str) or not _SESSION.match(session):
+        raise ToolError("bad_session", f"{str(session)[:80]!r} is no session id.", "Claude Code gives one.")
     if event == "session-start" and payload.get("source") != "compact":
         return 0
     waiting = _waiting(session)
@@ -213,6 +213,12 @@ def last_note() -> str:
         return _last(log_file().read_text("utf-8", "replace"))
     except OSError:
         return ""
+
+
+def _problem(said: str) -> str:
+    """What went wrong, of what the command line said of it."""
+    lines = [line for line in said.splitlines() if line.startswith("watchkeeper")]
+    return (lines[-1] if lines else _last(said)).removeprefix("watchkeeper: ")
 
 
 def _last(text: str) -> str:
