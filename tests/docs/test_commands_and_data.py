@@ -41,7 +41,7 @@ def parse(monkeypatch: pytest.MonkeyPatch, clean_environment: None) -> Iterator[
 
     monkeypatch.setattr(server_commands, "run", begun)
     monkeypatch.setattr(boot, "may_answer", lambda *_: False)
-    monkeypatch.setattr(cli, "_end_on_signals", lambda: None)
+    monkeypatch.setattr(boot, "end_on_signals", lambda: None)
     yield cli.main
 
 

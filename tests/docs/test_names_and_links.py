@@ -17,11 +17,12 @@ FILE_ENDS = (".md", ".py", ".json", ".yaml", ".yml", ".db", ".toml", ".svg", ".l
 
 
 @cache
-def sources() -> str:
-    """Every line of the code, and of the programs in the documents: a name that stands there is one that there is."""
+def names() -> frozenset[str]:
+    """Every word of the code, and of the programs in the documents: a name that stands there is one that there is."""
     parts = [ROOT / part for part in ("supervisor", "context", "server", "bench")]
     programs = [block.text for page in pages() for block in page.blocks() if block.language in ("python", "yaml")]
-    return "\n".join([*(path.read_text("utf-8") for part in parts for path in sorted(part.rglob("*.py"))), *programs])
+    code = [path.read_text("utf-8") for part in parts for path in sorted(part.rglob("*.py"))]
+    return frozenset(re.findall(r"\w+", "\n".join([*code, *programs])))
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
@@ -61,12 +62,11 @@ def test_settings_and_variables_that_are_named_exist() -> None:
 
 
 def test_names_that_look_like_ours_are() -> None:
-    tools = {spec.name for spec in ALL_TOOLS}
+    known = names() | {spec.name for spec in ALL_TOOLS}
     for page in pages():
         for code in page.code():
             if re.fullmatch(r"[a-z]+(_[a-z0-9]+)+", code):
-                found = code in tools or re.search(rf"\b{code}\b", sources())
-                assert found, f"{page.name}: nothing is called {code}"
+                assert code in known, f"{page.name}: nothing is called {code}"
 
 
 def test_paths_of_this_repository_that_are_named_exist() -> None:
@@ -74,7 +74,7 @@ def test_paths_of_this_repository_that_are_named_exist() -> None:
     tops = {line.split("/")[0] for line in listed.stdout.splitlines() if "/" in line}
     for page in pages():
         for code in page.code():
-            if re.fullmatch(r"[\w.-]+(/[\w.-]+)+", code) and code.split("/")[0] in tops:
+            if re.fullmatch(r"[\w.-]+(/[\w.-]+)*/[\w-]+\.\w+", code) and code.split("/")[0] in tops:
                 assert (ROOT / code).exists(), f"{page.name}: there is no {code}"
 
 

@@ -50,6 +50,7 @@ GIVEN: Mapping[Group, Mapping[str, str]] = {
         "not_a_state": "The file is not a sign-in state that `browser_storage` saved.",
     },
     "server": {
+        "missing_package": "A package that a setting needs is not installed; the message says which extra brings it.",
         "invalid_setting": "Two settings do not go together; the message names them.",
         "cannot_listen": "The address or port cannot be listened on; mostly another program has it.",
         "token_needed": "Another address than loopback needs `server.auth_tokens`.",
@@ -80,6 +81,7 @@ GIVEN: Mapping[Group, Mapping[str, str]] = {
         "unknown_handle": "Nothing in the archive has this handle, or it was deleted.",
     },
     "install": {
+        "bad_input": "What the client gave its hook is not what it should be.",
         "no_archive": "The archive is off, so there is nothing for the hook to write to.",
         "no_hooks": "This client has no hooks.",
         "ambiguous": "The client is installed more than once, and it is not clear which is meant.",
