@@ -1,29 +1,39 @@
-"""The first moments of a server over stdio: it answers while the SDK is still being imported.
+"""The first moments of a server over stdio: it answers while everything else is still being imported.
 
-Rules: imports nothing but the standard library. ``initialize``, ``server/discover``, ``ping`` and ``tools/list`` are
-answered from ``boot_snapshot.json``, which is generated from the live server and compared with it in CI, in both eras
-of the protocol. Whatever else arrives, or is not exactly as expected, waits for the live server. When that is there it
-gets what waits, and the handshake, whose answer it must not repeat. If it cannot be loaded, every call says so.
+Rules: imports nothing but the standard library, and little of it. ``initialize``, ``server/discover``, ``ping`` and
+``tools/list`` are answered from ``boot_snapshot.json``, which is generated from the live server and compared with it in
+CI, in both eras of the protocol. Whatever else arrives, or is not exactly as expected, waits for the live server. When
+that is there it gets what waits, and the handshake, whose answer it must not repeat. If it cannot be loaded, every call
+says so.
+
+One kind of call does not wait for the SDK: ``browser_navigate``, for a browser takes as long to start as the SDK to
+import. It is known here by its form, and answered by whoever asks for ``pages`` (``loading.py`` says in which order
+things come): by the dispatcher that answers it later too, which knows nothing of MCP.
+
+The front reads in a thread of its own; what is imported is imported in the main thread.
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#stdio
 """
 
-import contextlib
 import json
 import os
 import select
+import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from .descriptors import take_over, write_all
 
-SNAPSHOT = Path(__file__).with_name("boot_snapshot.json")
+SNAPSHOT = os.path.join(os.path.dirname(__file__), "boot_snapshot.json")  # noqa: PTH118, PTH120 - pathlib costs 7 ms
 CHUNK = 1 << 16
+SWITCH_S = 0.0005
+"""How long an import may keep the one who answers waiting; Python's own 5 ms would double the time of an answer."""
 MODERN_VERSION = "io.modelcontextprotocol/protocolVersion"
 MODERN_CLIENT = "io.modelcontextprotocol/clientInfo"
+MODERN_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+NAVIGATE = "browser_navigate"
 SHAPING = frozenset(
     {
         "browser.backend",
@@ -32,26 +42,30 @@ SHAPING = frozenset(
         "context.engine",
         "context.plugin_dirs",
         "server.results",
+        "server.telemetry",
         "server.toolsets",
         "server.transport",
     }
 )
-"""Settings on which the list of tools depends; where one of them is set, the live list answers."""
+"""Settings on which the list of tools depends, and telemetry, which has to see every message; where one of them is set,
+the live server answers all."""
+ASKING = "server.ask_person"
+"""Where it is set, opening a page may need the person, who is asked through the SDK; so pages wait for it."""
 
 Json = dict[str, Any]
 
 
-@dataclass
 class Handover:
-    """What the live server takes over: lines to handle first, ids that are answered already, and unfinished input."""
+    """What the live server takes over: lines to handle first, ids that are answered already, and unfinished input.
+    ``ended``: the input is over."""
 
-    source: int
-    sink: int
-    lines: list[bytes] = field(default_factory=list)
-    answered: set[str | int] = field(default_factory=set)
-    rest: bytes = b""
-    ended: bool = False
-    """The input is over."""
+    def __init__(self, source: int, sink: int, lines: list[bytes] | None = None) -> None:
+        self.source = source
+        self.sink = sink
+        self.lines = lines or []
+        self.answered: set[str | int] = set()
+        self.rest = b""
+        self.ended = False
 
     def answers_again(self, message: Any) -> bool:
         """Whether this message of the live server answers what was answered before it came; true once each."""
@@ -66,92 +80,150 @@ def may_answer(options: Mapping[str, str], environment: Mapping[str, str], confi
     """Whether the snapshot fits: a POSIX system, and nothing set that shapes the list of tools."""
     if os.name == "nt" or config is not None:
         return False
-    given = _given(options, environment)
-    return not SHAPING & given and "config" not in given
+    named = given(options, environment)
+    return not SHAPING & set(named) and "config" not in named
 
 
-def names_browser(options: Mapping[str, str], environment: Mapping[str, str]) -> bool:
-    """Whether a browser is named, so that none has to be looked for."""
-    return "browser.executable" in _given(options, environment)
+def given(options: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """The settings that are given, by name, as texts; those of the command line win."""
+    prefix = "WATCHKEEPER_"
+    found = {
+        name[len(prefix) :].lower().replace("__", "."): value
+        for name, value in environment.items()
+        if name.upper().startswith(prefix)
+    }
+    return {**found, **options}
 
 
-def _given(options: Mapping[str, str], environment: Mapping[str, str]) -> set[str]:
-    """Names of the settings that are given."""
-    named = {name.lower() for name in environment if name.upper().startswith("WATCHKEEPER_")}
-    return set(options) | {name.removeprefix("watchkeeper_").replace("__", ".") for name in named}
+def end_on_signals() -> None:
+    """While there is nothing that a signal could leave behind; a server that runs ends by itself (lifetime.py)."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: os._exit(0))
 
 
-def start(load: Callable[[], Callable[[Handover], int]], *, has_browser: bool = False) -> int:
-    """Answer what can be answered while ``load`` runs in a thread; then call what it gave. Gives the exit status.
-    ``has_browser``: one is known; else it is looked for.
+def start(serve: Callable[["Front"], int], settings: Mapping[str, str]) -> int:
+    """Answer what can be answered while ``serve`` loads the server, which then takes over. Gives the exit status.
+    ``settings``: those that are ``given``."""
+    end_on_signals()
+    with open(SNAPSHOT, encoding="utf-8") as file:  # noqa: PTH123
+        snapshot = json.load(file)
+    front = Front(snapshot, Handover(take_over(0, None), take_over(1, 2)), settings)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
+    front.start()
+    try:
+        return serve(front)
+    finally:
+        sys.setswitchinterval(interval)
 
-    Whatever ``load`` raises as SystemExit ends the process with that status.
-    """
-    front = Front(json.loads(SNAPSHOT.read_text("utf-8")), Handover(take_over(0, None), take_over(1, 2)), has_browser)
-    loaded: list[Callable[[Handover], int] | BaseException] = []
-    waker, wake = os.pipe()
 
-    def run() -> None:
-        try:
-            loaded.append(load())
-        except BaseException as error:  # noqa: BLE001 - told to the client below
-            loaded.append(error)
-        os.write(wake, b"x")
+class PageCall:
+    """A call of ``browser_navigate`` that came before the live server. ``around``: what its result has beside what
+    every result has. ``client``: what the client calls itself."""
 
-    threading.Thread(target=run, name="watchkeeper-load", daemon=True).start()
-    front.answer_until(waker)
-    while not loaded:  # the input is over already; what was asked is answered all the same
-        os.read(waker, 1)
-    outcome = loaded[0]
-    if isinstance(outcome, SystemExit):
-        return outcome.code if isinstance(outcome.code, int) else 1
-    if isinstance(outcome, BaseException):
-        return front.refuse_for_ever(outcome)
-    return outcome(front.handover)
+    def __init__(self, number: str | int, arguments: Json, around: Json, client: str) -> None:
+        self.number = number
+        self.arguments = arguments
+        self.around = around
+        self.client = client
 
 
 class Front:
-    """Reads lines and answers what the snapshot holds."""
+    """Reads lines and answers what the snapshot holds. The methods with a docstring may be called from any thread."""
 
-    def __init__(self, snapshot: Json, handover: Handover, has_browser: bool = False) -> None:
-        self.handover = handover
+    def __init__(self, snapshot: Json, handover: Handover, settings: Mapping[str, str]) -> None:
+        self._handover = handover
         self._snapshot = snapshot
-        self._client = ""
-        self._finds_browser: bool | None = has_browser or None
+        self._client: str | None = None
+        self._finds_browser: bool | None = "browser.executable" in settings or None
+        self._opens_pages = ASKING not in settings
+        self._waiting: list[tuple[bytes, PageCall | None]] = []
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._changed: Callable[[], None] = lambda: None
+        self._woken, self._wake = os.pipe()
+        self._thread = threading.Thread(target=self._run, name="watchkeeper-front", daemon=True)
 
-    def answer_until(self, waker: int) -> None:
-        """Until ``waker`` can be read, or the input ends."""
-        while True:
-            ready, _, _ = select.select([self.handover.source, waker], [], [])
-            if waker in ready:
-                return
-            if not self._read():
-                return
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def on_change(self, changed: Callable[[], None]) -> None:
+        """Have ``changed`` called, in the thread that reads, when pages are asked for or cancelled, and at the end of
+        the input."""
+        self._changed = changed
+
+    @property
+    def pages(self) -> list[PageCall]:
+        """Pages that are asked for and not answered, in order."""
+        with self._lock:
+            return [call for _, call in self._waiting if call is not None]
+
+    @property
+    def over(self) -> bool:
+        """Whether the input has ended, and nothing waits but pages, whose answer nobody would read."""
+        with self._lock:
+            owed = [line for line, call in self._waiting if call is None and _asks(line, self._handover)]
+            return self._handover.ended and not owed
+
+    def answer(self, call: PageCall, result: Json) -> bool:
+        """Answer a page; False where it was cancelled meanwhile, or the live server has it now."""
+        with self._writing:
+            with self._lock:
+                entry = next((entry for entry in self._waiting if entry[1] is call), None)
+                if entry is None:
+                    return False
+                self._waiting.remove(entry)
+            self._write(call.number, result={**result, **call.around})
+        return True
+
+    def stop(self) -> Handover:
+        """Read no more. Gives what the live server takes over."""
+        os.write(self._wake, b"x")
+        self._thread.join()
+        self._changed = lambda: None
+        with self._lock:
+            self._handover.lines = [line for line, _ in self._waiting]
+            self._waiting.clear()
+        with self._writing:  # once nobody writes any more
+            return self._handover
 
     def refuse_for_ever(self, error: BaseException) -> int:
         """The server cannot be loaded: say so in answer to every call, until the input ends."""
+        handover = self.stop()
         said = f"{type(error).__name__}: {error}"
         os.write(2, f"watchkeeper: the server could not be loaded: {said}\n".encode())
-        waiting, self.handover.lines = self.handover.lines, []
         while True:
+            waiting = handover.lines + [line for line, _ in self._waiting]
+            handover.lines, self._waiting = [], []
             for line in waiting:
-                number = _message(line).get("id")
-                if number is not None and number not in self.handover.answered:
-                    self._reply(number, error={"code": -32603, "message": f"Watchkeeper could not be loaded ({said})."})
-            if self.handover.ended or not self._read():
+                if _asks(line, handover):
+                    told = {"code": -32603, "message": f"Watchkeeper could not be loaded ({said})."}
+                    self._reply(_message(line)["id"], error=told)
+            if handover.ended or not self._read():
                 return 1
-            waiting, self.handover.lines = self.handover.lines, []
+
+    # --- in the thread that reads -------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            ready, _, _ = select.select([self._handover.source, self._woken], [], [])
+            if self._woken in ready:
+                return
+            if not self._read():
+                self._changed()
+                return
 
     def _read(self) -> bool:
         """Handle what has arrived; False at the end of input."""
         try:
-            chunk = os.read(self.handover.source, CHUNK)
+            chunk = os.read(self._handover.source, CHUNK)
         except OSError:
             chunk = b""
         if not chunk:
-            self.handover.ended = True
+            self._handover.ended = True
             return False
-        *lines, self.handover.rest = (self.handover.rest + chunk).split(b"\n")
+        *lines, self._handover.rest = (self._handover.rest + chunk).split(b"\n")
         for line in lines:
             if line.strip():
                 self._handle(line)
@@ -159,23 +231,29 @@ class Front:
 
     def _handle(self, line: bytes) -> None:
         message = _message(line)
-        number, method = message.get("id"), message.get("method")
-        params = message.get("params", {})
-        answer = None
-        if isinstance(number, str | int) and not isinstance(number, bool) and isinstance(params, dict):
-            answer = self._answer(method, params)
-        if answer is None or not isinstance(number, str | int):
-            self.handover.lines.append(line)
+        number, method, params = message.get("id"), message.get("method"), message.get("params", {})
+        if not isinstance(params, dict):
+            params, method = {}, None
+        if method == "notifications/cancelled" and self._cancelled(params.get("requestId")):
             return
-        self._reply(number, result=answer)
-        if method == "initialize":
-            # The live server has to know of the handshake; its own answer to it is left out.
-            self.handover.lines.append(line)
-            self.handover.answered.add(number)
+        page = None
+        if isinstance(number, str | int) and not isinstance(number, bool):
+            answer = self._answer(method, params)
+            if answer is not None:
+                self._reply(number, result=answer)
+                if method != "initialize":
+                    return
+                # The live server has to know of the handshake; its own answer to it is left out.
+                self._handover.answered.add(number)
+            elif method == "tools/call":
+                page = self._page(number, params)
+        with self._lock:
+            self._waiting.append((line, page))
+        if page is not None:
+            self._changed()
 
     def _answer(self, method: Any, params: Json) -> Json | None:
-        given = params.get("_meta")
-        meta: Json = given if isinstance(given, dict) else {}
+        meta = _meta(params)
         modern = MODERN_VERSION in meta
         if modern and meta[MODERN_VERSION] not in self._snapshot["modern_versions"]:
             return None
@@ -196,8 +274,41 @@ class Front:
                 return found
             case "tools/list" if set(params) <= {"_meta"}:
                 about = meta.get(MODERN_CLIENT) if modern else {"name": self._client}
-                return self._tools(modern, str(about.get("name", "")) if isinstance(about, dict) else "")
+                return self._tools(modern, str(about.get("name") or "") if isinstance(about, dict) else "")
         return None
+
+    def _page(self, number: Any, params: Json) -> PageCall | None:
+        """The call that this is, where it is one for a page, in a form that the live server would accept."""
+        meta, arguments = _meta(params), params.get("arguments")
+        if (
+            not self._opens_pages
+            or params.get("name") != NAVIGATE
+            or not isinstance(arguments, dict)
+            or "url" not in arguments
+        ):
+            return None
+        if set(params) - {"name", "arguments", "_meta"} or "progressToken" in meta:
+            return None
+        if MODERN_VERSION not in meta:
+            if self._client is None:
+                return None  # without the handshake the live server refuses it
+            return PageCall(number, arguments, self._snapshot["call_legacy"], self._client)
+        about = meta.get(MODERN_CLIENT)
+        if meta[MODERN_VERSION] not in self._snapshot["modern_versions"] or not isinstance(about, dict):
+            return None
+        if not isinstance(meta.get(MODERN_CAPABILITIES), dict) or not isinstance(about.get("name"), str):
+            return None
+        return PageCall(number, arguments, self._snapshot["call_modern"], about["name"])
+
+    def _cancelled(self, number: Any) -> bool:
+        """Forget a page that the client no longer wants; a call that was cancelled gets no answer."""
+        with self._lock:
+            entry = next((entry for entry in self._waiting if entry[1] is not None and entry[1].number == number), None)
+            if entry is None:
+                return False
+            self._waiting.remove(entry)
+        self._changed()
+        return True
 
     def _tools(self, modern: bool, client: str) -> Json | None:
         from .clients import form
@@ -217,12 +328,29 @@ class Front:
         return {**around, "tools": tools}
 
     def _reply(self, number: Any, **outcome: Json) -> None:
+        with self._writing:
+            self._write(number, **outcome)
+
+    def _write(self, number: Any, **outcome: Json) -> None:
         text = json.dumps({"jsonrpc": "2.0", "id": number, **outcome}, ensure_ascii=False, separators=(",", ":"))
-        with contextlib.suppress(BrokenPipeError):  # the client has gone; the end of its input follows
-            write_all(self.handover.sink, text.encode("utf-8", "replace") + b"\n")
+        try:
+            write_all(self._handover.sink, text.encode("utf-8", "replace") + b"\n")
+        except BrokenPipeError:
+            return  # the client has gone; the end of its input follows
 
 
 _INITIALIZE_KEYS = {"protocolVersion", "capabilities", "clientInfo"}
+
+
+def _meta(params: Json) -> Json:
+    found = params.get("_meta")
+    return found if isinstance(found, dict) else {}
+
+
+def _asks(line: bytes, handover: Handover) -> bool:
+    """Whether a line has an id, so that an answer is waited for, and none was given."""
+    number = _message(line).get("id")
+    return number is not None and number not in handover.answered
 
 
 def _message(line: bytes) -> Json:

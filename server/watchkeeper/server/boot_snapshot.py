@@ -11,29 +11,35 @@ import anyio
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from .app import make_server
-from .boot import MODERN_CLIENT, MODERN_VERSION
+from .boot import MODERN_CAPABILITIES, MODERN_CLIENT, MODERN_VERSION, NAVIGATE
+from .call_result import call_result
 from .descriptors import write_all
-from .dispatch import Dispatcher
+from .dispatch import Dispatcher, Reply
 from .settings import Settings
 from .tools import ALL_TOOLS
 from .transports.stdio import serve_descriptors
 
 WAIT_S = 20.0
 ABOUT = {"name": "boot", "version": "1"}
-CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
 def build() -> str:
     """The text of ``boot_snapshot.json``."""
-    modern = {MODERN_VERSION: MODERN_PROTOCOL_VERSIONS[-1], MODERN_CLIENT: ABOUT, CAPABILITIES: {}}
+    modern = {MODERN_VERSION: MODERN_PROTOCOL_VERSIONS[-1], MODERN_CLIENT: ABOUT, MODERN_CAPABILITIES: {}}
     answers = {
         **_ask(
             ("initialize", {"protocolVersion": "newest", "capabilities": {}, "clientInfo": ABOUT}),
             ("notifications/initialized", None),
             ("legacy", {}),
+            ("call_legacy", _REFUSED),
         ),
-        **_ask(("discover", {"_meta": modern}), ("modern", {"_meta": modern})),
+        **_ask(
+            ("discover", {"_meta": modern}),
+            ("modern", {"_meta": modern}),
+            ("call_modern", {"_meta": modern, **_REFUSED}),
+        ),
     }
+    around = {era: _around(answers[era]) for era in ("call_legacy", "call_modern")}
     newest = answers["initialize"].pop("protocolVersion")
     tools = answers["legacy"].pop("tools")
     if answers["modern"].pop("tools") != tools:
@@ -46,13 +52,30 @@ def build() -> str:
         "discover": answers["discover"],
         "tools_legacy": answers["legacy"],
         "tools_modern": answers["modern"],
+        **around,
         "needs_browser": sorted(spec.name for spec in ALL_TOOLS if spec.needs),
         "tools": tools,
     }
     return json.dumps(snapshot, ensure_ascii=False, indent=1) + "\n"
 
 
-_METHODS = {"discover": "server/discover", "legacy": "tools/list", "modern": "tools/list"}
+_METHODS = {
+    "discover": "server/discover",
+    "legacy": "tools/list",
+    "modern": "tools/list",
+    "call_legacy": "tools/call",
+    "call_modern": "tools/call",
+}
+_REFUSED: dict[str, Any] = {"name": NAVIGATE, "arguments": {}}
+"""A call that starts nothing; the form of its result is that of every other."""
+
+
+def _around(result: dict[str, Any]) -> dict[str, Any]:
+    """What a result of a call has beside what ``call_result`` makes."""
+    ours = call_result(Reply("", {}), "both")
+    if not set(ours) <= set(result):
+        raise AssertionError(f"a result of a call has no {set(ours) - set(result)}; call_result.py has to know")
+    return {name: value for name, value in result.items() if name not in ours}
 
 
 def _ask(*questions: tuple[str, dict[str, Any] | None]) -> dict[str, Any]:

@@ -7,13 +7,13 @@ settings is told in a sentence, with status 2. Only ``serve`` over stdio may not
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import own_version
 
 if TYPE_CHECKING:
-    from .boot import Handover
+    from .boot import Front
     from .command_line import Parser
 
 
@@ -44,31 +44,21 @@ def _main(arguments: list[str]) -> int:
         print(help_of(known, parsed.topic), end="")  # noqa: T201
         return 0
     if command == "serve":
-        _end_on_signals()
         from . import boot
 
+        boot.end_on_signals()
         if boot.may_answer(options, os.environ, getattr(parsed, "config", None)):
-            has_browser = boot.names_browser(options, os.environ)
-            return boot.start(lambda: _loaded(parsed, options), has_browser=has_browser)
+            return boot.start(lambda front: _loaded(front, parsed, options), boot.given(options, os.environ))
     from .commands import run
 
     return run(command, parsed, options)
 
 
-def _end_on_signals() -> None:
-    """Until the server runs and ends by itself (lifetime.py), there is nothing that a signal could leave behind."""
-    import signal
+def _loaded(front: "Front", parsed: argparse.Namespace, options: dict[str, str]) -> int:
+    """Load the server, which takes over from the front."""
+    from .loading import serve
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: os._exit(0))
-
-
-def _loaded(parsed: argparse.Namespace, options: dict[str, str]) -> Callable[["Handover"], int]:
-    """Import the server and read the settings; gives what serves. Raises SystemExit where the settings are wrong."""
-    from .commands import prepared, serve_from
-
-    settings = prepared(parsed, options)
-    return lambda handover: serve_from(settings, handover)
+    return serve(front, parsed, options)
 
 
 def _settings_options(parser: "Parser", arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:

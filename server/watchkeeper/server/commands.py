@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 
 import anyio
 
-from .boot import Handover
 from .errors import told
 from .settings import Settings
 from .settings_sources import Loaded, SettingsError, load
@@ -28,23 +27,8 @@ def run(command: str, parsed: argparse.Namespace, options: Mapping[str, str]) ->
 
 
 def prepared(parsed: argparse.Namespace, options: Mapping[str, str]) -> Settings:
-    """The settings, with everything imported that serving over stdio needs. Raises SystemExit where they are wrong."""
-    loaded = _load(parsed, options)
-    from . import serve  # noqa: F401 - the point is that it is there afterwards
-    from .transports import stdio  # noqa: F401
-
-    return loaded.settings
-
-
-def serve_from(settings: Settings, handover: Handover) -> int:
-    """Serve over stdio what ``boot`` hands over."""
-    from .serve import serve
-
-    def serving() -> int:
-        anyio.run(serve, settings, handover)
-        return 0
-
-    return _told(serving)
+    """The settings for serving over stdio; logging begins. Raises SystemExit where they are wrong."""
+    return _load(parsed, options).settings
 
 
 def _load(parsed: argparse.Namespace, options: Mapping[str, str]) -> Loaded:
@@ -82,13 +66,18 @@ def _told(command: Callable[[], int]) -> int:
         # The reader of our output has seen enough.
         sys.stderr.close()
         return 0
-    except Exception as error:
-        known = told(_first(error))
-        if known is None:
-            raise
-        said = known.message if known.message.endswith((".", "?", "!")) else f"{known.message}."
-        say(f"{said} {known.hint}")
-        return EXIT_FAILED
+    except Exception as error:  # noqa: BLE001 - raised again where nobody expects it
+        return failed(error)
+
+
+def failed(error: Exception) -> int:
+    """Say in a sentence what is expected to fail; whatever else it is, is raised."""
+    known = told(_first(error))
+    if known is None:
+        raise error
+    said = known.message if known.message.endswith((".", "?", "!")) else f"{known.message}."
+    say(f"{said} {known.hint}")
+    return EXIT_FAILED
 
 
 def _run(command: str, parsed: argparse.Namespace, loaded: Loaded, options: Mapping[str, str]) -> int:

@@ -1,29 +1,28 @@
-"""Put the server together and run it."""
+"""Put the server together and run it, where no front answers before (``loading.py`` is for where one does)."""
 
 import anyio
 
 from . import telemetry
 from .app import make_server
-from .boot import Handover
 from .dispatch import Dispatcher
 from .lifetime import serve_until_ended
 from .settings import Settings
 
 
-async def serve(settings: Settings, handover: Handover | None = None) -> None:
-    """Until the client or a signal ends it. ``handover``: what ``boot`` read and answered before.
+async def serve(settings: Settings) -> None:
+    """Until the client or a signal ends it.
 
     Raises: ToolError or SupervisorError where the settings cannot work.
     """
     dispatcher = Dispatcher(settings)
     end_telemetry = telemetry.start(settings, dispatcher.tasks.secrets.masked)
     try:
-        await _serve(settings, dispatcher, handover)
+        await _serve(settings, dispatcher)
     finally:
         end_telemetry()
 
 
-async def _serve(settings: Settings, dispatcher: Dispatcher, handover: Handover | None) -> None:
+async def _serve(settings: Settings, dispatcher: Dispatcher) -> None:
     await anyio.to_thread.run_sync(dispatcher.prepare)
     server = make_server(dispatcher)
     limit = settings.server.max_message_mb << 20
@@ -44,7 +43,7 @@ async def _serve(settings: Settings, dispatcher: Dispatcher, handover: Handover 
     async def over_stdio(stop: anyio.Event) -> None:
         from .transports.stdio import serve_stdio
 
-        await serve_stdio(server, stop, max_message_bytes=limit, handover=handover)
+        await serve_stdio(server, stop, max_message_bytes=limit)
 
     await serve_until_ended(dispatcher, over_stdio, beside)
 
