@@ -36,13 +36,17 @@ async def suggested(client: Client, ref: Any, name: str, typed: str = "", **cont
     return list(answer.completion.values)
 
 
+def archiving_in(browser: FakeBrowser, folder: Path, **server: Any) -> Dispatcher:
+    context = {"archive": True, "engines": {"compressor": {"path": str(folder / "archive.db")}}}
+    options = {"browser": {"cdp_url": browser.url, "bridge": "never"}, "context": context, "server": server}
+    made = Dispatcher(Settings.model_validate(options))
+    made.prepare()
+    return made
+
+
 @pytest.fixture
 async def archiving(browser: FakeBrowser, tmp_path: Path) -> AsyncIterator[Dispatcher]:
-    context = {"archive": True, "engines": {"compressor": {"path": str(tmp_path / "archive.db")}}}
-    made = Dispatcher(
-        Settings.model_validate({"browser": {"cdp_url": browser.url, "bridge": "never"}, "context": context})
-    )
-    made.prepare()
+    made = archiving_in(browser, tmp_path)
     yield made
     await made.close()
 
@@ -59,7 +63,11 @@ async def test_prompts_are_listed_with_their_arguments(connect: Connect) -> None
     ]
 
 
-async def test_a_prompt_says_what_the_person_typed_and_names_tools_that_exist(archiving: Dispatcher) -> None:
+@pytest.mark.parametrize("toolsets", [["core"], ["core", "actions"], ["core", "actions", "capture", "state"]])
+async def test_a_prompt_says_what_the_person_typed_and_names_tools_that_exist(
+    browser: FakeBrowser, tmp_path: Path, toolsets: list[str]
+) -> None:
+    archiving = archiving_in(browser, tmp_path, toolsets=toolsets)
     tools = {spec.name for spec in archiving.offered()}
     async with Client(make_server(archiving)) as client:
         for prompt in (await client.list_prompts()).prompts:
@@ -68,6 +76,7 @@ async def test_a_prompt_says_what_the_person_typed_and_names_tools_that_exist(ar
             assert all(value in text for value in given.values())
             named = {word.strip("(),.;:") for word in text.split() if word.startswith(("browser_", "archive_"))}
             assert named and named <= tools, prompt.name
+    await archiving.close()
 
 
 async def test_what_is_missing_or_unknown_is_refused_in_a_sentence(connect: Connect) -> None:

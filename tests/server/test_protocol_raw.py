@@ -1,6 +1,7 @@
 """Resources, subscriptions, consent, progress and cancellation as lines of JSON-RPC over stdio, in both eras."""
 
 import json
+import signal
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -201,3 +202,15 @@ async def test_a_call_that_is_cancelled_stops_and_the_next_is_served(line: Line,
     status = json.loads((await line.ask("resources/read", uri="watchkeeper://status"))["contents"][0]["text"])
     assert status is not None
     assert "result" not in line.answers.get(number, {})
+
+
+@revisions(NEWEST)
+async def test_a_signal_ends_a_stream_with_its_result_and_waits_for_nothing_else(line: Line) -> None:
+    number = line.send("subscriptions/listen", notifications={"toolsListChanged": True})
+    await line.until_told("notifications/subscriptions/acknowledged")
+    line.raw.process.send_signal(signal.SIGTERM)
+    answer = await line.answer(number)
+    assert answer["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == number
+    status, _, said = await line.raw.ended()
+    assert status == 0
+    assert b"cancelled" not in said, "nothing had to be cut"

@@ -127,6 +127,25 @@ async def test_subscriptions_end_with_their_connection(
 
 
 @pytest.mark.parametrize("era", ERAS)
+async def test_a_task_that_begins_again_is_followed_again(
+    opened: Open, browser: FakeBrowser, server: WatchkeeperServer, era: str
+) -> None:
+    async with hearing(opened, era, [DIALOGS]) as (client, heard):
+        for page in (1, 2):
+            await client.call_tool("browser_navigate", URL)
+            await heard.until(DIALOGS)
+            await watched(server, 1)
+            heard.clear()
+            await browser.dialog(page)
+            await heard.until(DIALOGS)
+            heard.clear()
+            await client.call_tool("browser_close", {})
+            await heard.until(DIALOGS)
+            await watched(server, 0)
+            heard.clear()
+
+
+@pytest.mark.parametrize("era", ERAS)
 async def test_there_is_a_cap_and_the_refusal_names_it(opened: Open, era: str) -> None:
     uris = [f"watchkeeper://tasks/{number}/dialogs" for number in range(subscriptions.MAX_RESOURCES)]
     one_more = "watchkeeper://tasks/more/dialogs"
@@ -191,3 +210,6 @@ async def test_when_the_server_ends_streams_end_in_good_order(opened: Open, disp
         dispatcher.refuse_new()
         with anyio.fail_after(30):
             assert [event async for event in events] == []
+        with pytest.raises(MCPError, match="shutting down"):
+            async with client.listen(tools_list_changed=True):
+                pass

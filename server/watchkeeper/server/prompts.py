@@ -60,14 +60,14 @@ def _check_page(given: Mapping[str, str], settings: Settings) -> str:
     opening = f"Open {given['url']} with browser_navigate" if "url" in given else "Look at the page that is open"
     about = f" I care most about: {given['focus']}." if "focus" in given else ""
     more = (
-        "browser_console (all: true) for errors and warnings, browser_network for requests that failed (reload once "
-        "the first call has begun to listen), and browser_screenshot for how it looks"
+        "; then browser_console (all: true) for errors and warnings, browser_network for requests that failed (reload "
+        "once the first call has begun to listen), and browser_screenshot for how it looks"
         if "capture" in settings.server.toolsets
-        else "the console through browser_cdp"
+        else ""
     )
     return (
         f"{opening} and report what is wrong with it.{about}{_task(given)}\n\n"
-        f"Look at it with browser_snapshot, all frames included; then {more}. If a dialog is open, say what it asks; "
+        f"Look at it with browser_snapshot, all frames included{more}. If a dialog is open, say what it asks; "
         "dismiss it only if it keeps you from looking. Change nothing on the page and submit nothing.\n\n"
         "Report what you found, the worst first: what a visitor notices, the evidence (the exact message, address or "
         "element), and the likely cause. Say what you did not look at. If nothing is wrong, say so."

@@ -6,8 +6,14 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from .prompts import PROMPTS, Prompt
 from .questions import ASKED
-from .resources import RESOURCES
+from .resources import RESOURCES, Part
 from .subscriptions import EVERY_S, MAX_RESOURCES, MAX_STREAMS
+
+WHEN: Mapping[Part, str] = {
+    "snapshot": "when it loads, goes elsewhere or loses its frames; when tabs or dialogs come and go",
+    "dialogs": "when one opens, is being answered or closes",
+    "console": "when something is logged",
+}
 
 
 def tables() -> Mapping[str, str]:
@@ -35,8 +41,8 @@ def _resources() -> str:
     for resource in RESOURCES:
         every = EVERY_S[resource.part] if resource.part else None
         told = "never changes" if "archive" in resource.uri else "when a task begins or ends"
-        if every is not None:
-            told = f"at most every {every:g} s" if every else "at once"
+        if resource.part and every is not None:
+            told = f"{WHEN[resource.part]}, at most every {every:g} s" if every else f"{WHEN[resource.part]}, at once"
         rows.append(f"| `{resource.uri}` | {resource.mime} | {resource.title}. {resource.description} | {told} |")
     return "\n".join([*rows, "", f"At most {MAX_RESOURCES} resources for each connection or stream."])
 

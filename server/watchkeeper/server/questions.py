@@ -215,7 +215,7 @@ class Questions:
 
     def _new_host(self, principal: str, url: str | None) -> str:
         """The host, where the person is to be asked about it; empty otherwise."""
-        if "hosts" not in self._asked or url is None:
+        if "hosts" not in self._asked or url is None or url.startswith("about:blank"):
             return ""
         host = _host(url)
         return "" if host in self._approved.get(principal, ()) else host

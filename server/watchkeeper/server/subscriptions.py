@@ -133,6 +133,7 @@ class Subscriptions:
     """Of one server. Runs in its event loop."""
 
     def __init__(self, dispatcher: Dispatcher, clock: Callable[[], float] = time.monotonic) -> None:
+        self._dispatcher = dispatcher
         self._tasks = dispatcher.tasks
         self._clock = clock
         self._streams: dict[str, _Streams] = {}
@@ -147,6 +148,8 @@ class Subscriptions:
     async def listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> Any:
         """A stream, until its client or the server ends it. Addresses that are none of ours are left out of what is
         acknowledged, as the protocol has it."""
+        if self._dispatcher.draining:
+            raise MCPError(types.INVALID_REQUEST, "The server is shutting down. Connect again when it has restarted.")
         who = principal()
         streams = self._streams.setdefault(who, _Streams())
         wished = params.notifications
