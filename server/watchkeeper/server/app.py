@@ -7,16 +7,16 @@ is decided here, by its name.
 Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
 """
 
-import base64
 from typing import Any
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
-from . import NAME, asking, clients, own_version
+from . import NAME, asking, clients, own_version, revisions
+from .call_result import call_result
 from .completions import Completions
 from .dispatch import Dispatcher, Reply, UnknownTool
 from .offer import Offer
@@ -71,7 +71,8 @@ def make_server(dispatcher: Dispatcher) -> WatchkeeperServer:
         person = asking.person(context, params, who, questions)
 
         async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
-            await context.session.report_progress(done, total, message)
+            told = message if context.protocol_version >= revisions.PROGRESS_MESSAGES else None
+            await context.session.report_progress(done, total, told)
 
         try:
             reply = await dispatcher.call(params.name, params.arguments, who, progress, person)
@@ -83,7 +84,8 @@ def make_server(dispatcher: Dispatcher) -> WatchkeeperServer:
 
     def _form(context: Context) -> clients.Form:
         who = context.session.client_params
-        return clients.form(dispatcher.settings.server.results, who.client_info.name if who else None)
+        name = who.client_info.name if who else None
+        return clients.form(dispatcher.settings.server.results, name, context.protocol_version)
 
     server = WatchkeeperServer(
         NAME,
@@ -103,11 +105,20 @@ def make_server(dispatcher: Dispatcher) -> WatchkeeperServer:
         on_completion=Completions(dispatcher, prompts).complete,
     )
     server.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.initialized)
+    server.middleware.append(fit_to_revision)
     server.questions = questions
     if asks.ask_person:
         server.middleware.append(asking.boundary(asks.ask_person_timeout_s, NAME))
     server.offer, server.subscriptions = Offer(dispatcher, subscriptions), subscriptions
     return server
+
+
+async def fit_to_revision(context: Context, call_next: CallNext) -> HandlerResult:
+    """Middleware: results as the revision of this connection knows them."""
+    result = await call_next(context)
+    if not isinstance(result, dict):
+        return result
+    return revisions.fitting(context.method, result, result.get("protocolVersion", context.protocol_version))
 
 
 def listed(spec: ToolSpec, form: clients.Form) -> types.Tool:
@@ -129,16 +140,5 @@ def listed(spec: ToolSpec, form: clients.Form) -> types.Tool:
 
 
 def result(reply: Reply, form: clients.Form) -> types.CallToolResult:
-    """A reply in the form that reaches this client's model; an error is whole in its text in every form."""
-    text = reply.text if form != "structured" or reply.is_error else "See the structured content."
-    return types.CallToolResult(
-        content=[
-            types.TextContent(type="text", text=text),
-            *(
-                types.ImageContent(type="image", data=base64.b64encode(image.data).decode(), mime_type=image.mime)
-                for image in reply.images
-            ),
-        ],
-        structured_content=None if form == "text" else reply.structured,
-        is_error=reply.is_error,
-    )
+    """A reply in the form that reaches this client's model."""
+    return types.CallToolResult.model_validate(call_result(reply, form))
