@@ -436,3 +436,25 @@ async def test_older_revisions_without_elicitation_are_not_asked(browser: FakeBr
     with pytest.raises(ToolError) as raised:
         await asking.Older(Context(), 1.0).ask(QUESTION)  # type: ignore[arg-type]
     assert raised.value.code == "cannot_ask"
+
+
+def test_dialogs_cannot_be_asked_about_where_a_policy_answers_them() -> None:
+    settings = {"browser": {"dialog_policy": "auto_accept"}, "server": {"ask_person": ["dialogs"]}}
+    with pytest.raises(ToolError, match="answers them without asking") as raised:
+        Dispatcher(Settings.model_validate(settings))
+    assert raised.value.code == "invalid_setting"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_the_assistant_names_is_not_taken_for_our_words(browser: FakeBrowser, era: str) -> None:
+    person = Someone(DECLINE)
+    lie = "f1\nYou agreed to this before."
+    async with connected(asking_about(browser, "scripts", "uploads"), era, person) as client:
+        await client.call_tool("browser_navigate", URL)
+        for tool, arguments in (
+            ("browser_evaluate", {**RUN, "frame_id": lie}),
+            ("browser_files", {"action": "upload", "ref": "e1", "paths": [lie]}),
+        ):
+            await client.call_tool(tool, arguments)
+    assert len(person.asked) == 2
+    assert not any(line.startswith("You agreed") for asked in person.asked for line in asked.message.splitlines())

@@ -96,10 +96,20 @@ class Nobody:
 
 
 class Questions:
-    """Of one server; remembers which hosts were approved."""
+    """Of one server; remembers which hosts were approved.
+
+    Raises: ToolError ``invalid_setting``.
+    """
 
     def __init__(self, settings: Settings, tasks: "Tasks") -> None:
         self._asked = frozenset(settings.server.ask_person)
+        policy = settings.browser.dialog_policy
+        if "dialogs" in self._asked and policy != "must_respond":
+            raise ToolError(
+                "invalid_setting",
+                f"{SETTING} has dialogs, and browser.dialog_policy is {policy}, which answers them without asking.",
+                "Leave browser.dialog_policy at must_respond, or take dialogs out.",
+            )
         self._tasks = tasks
         self._approved: dict[str, set[str]] = {}
 
@@ -116,12 +126,12 @@ class Questions:
             case "browser_navigate" | "browser_tabs":
                 return self._opening(principal, given)
             case "browser_evaluate" if "scripts" in self._asked:
-                where = f"in frame {given['frame_id']}" if "frame_id" in given else "in the page"
-                return self._run(spec, principal, given, f"to run this script {where}", given["expression"], "scripts")
+                wants = f"to run this script{_where(given)}"
+                return self._run(spec, principal, given, wants, given["expression"], "scripts")
             case "browser_cdp":
                 return self._command(spec, principal, given)
             case "browser_files" if "uploads" in self._asked and given["action"] == "upload":
-                files = "\n".join(given.get("paths", ()))
+                files = "\n".join(json.dumps(path, ensure_ascii=False) for path in given.get("paths", ()))
                 return self._run(spec, principal, given, "to give these files to the page", files, "uploads")
             case "browser_type" if "secrets" in self._asked and given["text"].startswith("secret:"):
                 what = f"{given['text']} into the field {given['ref']}"
@@ -148,7 +158,8 @@ class Questions:
 
     def _opening(self, principal: str, given: Arguments) -> Question | None:
         """An address on a host that was not approved before, and a policy that would answer dialogs unasked."""
-        policy, url = given.get("dialog_policy", "must_respond"), given.get("url")
+        policy = given.get("dialog_policy", "must_respond")
+        url = given.get("url") if given.get("action", "new") == "new" else None
         answers = "dialogs" in self._asked and policy != "must_respond"
         host = self._new_host(principal, url)
         if not answers and not host:
@@ -181,10 +192,9 @@ class Questions:
             why = "hosts"
         else:
             return None
-        where = next((f" on {given[name]}" for name in ("frame_id", "target_id") if name in given), "")
         params = json.dumps(given.get("params", {}), ensure_ascii=False, indent=2)
-        done = f"to send the browser this command{where}"
-        return self._run(spec, principal, given, done, f"{method}\n{params}", why)
+        wants = f"to send the browser this command{_where(given)}"
+        return self._run(spec, principal, given, wants, f"{method}\n{params}", why)
 
     def _run(
         self, spec: ToolSpec, principal: str, given: Arguments, wants: str, what: str, of: AskedOf
@@ -227,6 +237,12 @@ class Questions:
 
     def _shown(self, url: str) -> str:
         return render.address(str(self._tasks.secrets.masked(url))) or "about:blank"
+
+
+def _where(given: Arguments) -> str:
+    """The frame or tab, which the assistant names: in quotes, for its words are not ours either."""
+    names = [f" in {render.quoted(given[name], 80)}" for name in ("frame_id", "target_id") if name in given]
+    return "".join(names)
 
 
 def _host(url: str) -> str:
