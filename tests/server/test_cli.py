@@ -1,8 +1,10 @@
 """The command line: cheap to import, readable, and its failures are sentences."""
 
 import json
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from fakes.raw_client import COMMAND, clean
 
 from watchkeeper.server import own_version
 from watchkeeper.server.cli import main
+from watchkeeper.server.command_line import Parser, parser
 
 from .test_compress import SAMPLE
 
@@ -23,16 +26,21 @@ def test_importing_the_command_line_imports_neither_the_sdk_nor_pydantic() -> No
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["version"]) == 0
-    assert capsys.readouterr().out == f"{own_version()}\n"
+    for arguments in (["version"], ["--version"]):
+        assert main(arguments) == 0
+        assert capsys.readouterr().out == f"{own_version()}\n"
 
 
-@pytest.mark.parametrize(
-    "command",
-    [[], ["serve"], ["demo"], ["doctor"], ["compress"], ["config"], ["engines"], ["archive"], ["archive", "prune"]],
-)
-def test_help_fits_into_80_columns(
-    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def commands(known: Parser, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command, and what is below it."""
+    yield path
+    for name, below in known.below().items():
+        yield from commands(below, (*path, name))
+
+
+@pytest.mark.parametrize("command", list(commands(parser())), ids=" ".join)
+def test_help_fits_into_80_columns_and_has_examples(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     with pytest.raises(SystemExit) as ended:
@@ -41,6 +49,44 @@ def test_help_fits_into_80_columns(
     said = capsys.readouterr().out
     assert max(map(len, said.splitlines())) <= 80
     assert "watchkeeper" in said
+    assert ("examples:\n  " if command else "exit status:\n  ") in said
+    assert main(["help", *command]) == 0
+    assert capsys.readouterr().out == said
+
+
+def test_the_examples_of_help_are_understood() -> None:
+    """None has an option that does not exist; what they do is tested elsewhere."""
+    for command in commands(parser()):
+        found = parser()
+        for name in command:
+            found = found.below()[name]
+        for line in (found.epilog or "").splitlines():
+            words = shlex.split(line.partition(" > ")[0], comments=True)
+            if words[:1] == ["watchkeeper"]:
+                settings = [n for n, word in enumerate(words) if word.startswith("--") and "." in word]
+                dropped = {m for n in settings for m in (n, n + 1)}
+                parser().parse_args([word for n, word in enumerate(words) if n and n not in dropped])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [
+        (["instal"], "install"),
+        (["archive", "pune"], "prune"),
+        (["install", "curser"], "cursor"),
+        (["help", "archiv"], "archive"),
+        (["--headles", "--frobnicate-", "--tolsets"], ""),
+        (["compress", "x", "--targt-tokens"], "--target-tokens"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_nearest_one(
+    arguments: list[str], nearest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert f"did you mean {nearest}" in said if nearest else "error:" in said
 
 
 def test_config_shows_every_value_with_its_source_and_hides_secrets(

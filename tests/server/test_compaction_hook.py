@@ -108,6 +108,18 @@ def test_what_the_person_asked_the_compaction_to_keep_is_what_the_record_is_abou
     assert "kestrel" in shown[1]
 
 
+def test_of_a_very_long_conversation_the_newest_and_what_people_said_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"role": "user", "content": "ship HARB-2291 by Friday"}
+    messages = [asked, *({"role": "assistant", "content": f"step-{n} done"} for n in range(100))]
+    monkeypatch.setattr(compaction_hook, "MOST_READ", 120)
+    text = compaction_hook.record_of(messages, "r", None)
+    assert "HARB-2291" in text
+    assert "step-99" in text
+    assert "step-50" not in text
+    assert "newest messages were read" in text
+    assert "101 messages" in text
+
+
 def test_other_starts_of_a_session_get_nothing(hook: Any) -> None:
     hook("pre-compact")
     for source in ("startup", "resume", "clear"):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; gives the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments[:1] == ["hook"]:
+    if arguments[:1] == ["hook"] and not {"-h", "--help"} & set(arguments):
         from .compaction_hook import harmlessly
 
         return harmlessly(lambda: _main(arguments))

@@ -161,8 +161,9 @@ def parser() -> Parser:
     completion = command(
         "completion",
         "print what makes a shell complete commands and options",
-        'eval "$(watchkeeper completion bash)"    # in ~/.bashrc',
-        "watchkeeper completion zsh > ~/.zfunc/_watchkeeper",
+        "d=~/.local/share/bash-completion/completions; mkdir -p $d",
+        "watchkeeper completion bash > $d/watchkeeper",
+        "watchkeeper completion zsh > ~/.zfunc/_watchkeeper   # a folder of $fpath",
         "watchkeeper completion fish > ~/.config/fish/completions/watchkeeper.fish",
     )
     completion.add_argument("shell", metavar="SHELL", choices=SHELLS, help="bash, zsh or fish")

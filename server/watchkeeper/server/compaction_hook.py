@@ -31,6 +31,8 @@ LARGEST_INPUT = 1 << 20
 LARGEST_TRANSCRIPT = 512 << 20
 MOST_CHARACTERS = 9_500
 """Of what is handed over: Claude Code puts more than 10,000 into a file, and shows the beginning of it only."""
+MOST_READ = 8_000_000
+"""Characters of messages that are read for the record, which takes some seconds; older ones are in the archive only."""
 KEPT_S = 7 * 86_400.0
 """How long a record waits that nobody took."""
 LOG_LINES = 200
@@ -161,14 +163,28 @@ def record_of(messages: Sequence[dict[str, Any]], recall: str, focus: str | None
     from watchkeeper.context.core.record import render_record
     from watchkeeper.context.engines.floor import floor
 
+    read = _newest(messages)
+    if len(read) < len(messages):
+        recall = f"Only what people said and the newest messages were read for it ({len(read):,}). {recall}"
     frame = f"{LEAD}\n\n{render_record('', messages=len(messages), recall=recall)}"
     room = MOST_CHARACTERS - len(frame)
     while True:
-        kept = floor(messages, (), room=room, count=len, focus_topic=focus).render()
+        kept = floor(read, (), room=room, count=len, focus_topic=focus).render()
         text = f"{LEAD}\n\n{render_record(kept, messages=len(messages), recall=recall)}"
         if len(text) <= MOST_CHARACTERS or room <= 0:
             return text[:MOST_CHARACTERS]
         room -= len(text) - MOST_CHARACTERS + 100
+
+
+def _newest(messages: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """What people said, and the newest of the rest within ``MOST_READ``."""
+    left = MOST_READ
+    chosen = []
+    for message in reversed(messages):
+        left -= len(str(message.get("content") or "")) + len(str(message.get("tool_calls") or ""))
+        if left >= 0 or message["role"] == "user":
+            chosen.append(message)
+    return messages if len(chosen) == len(messages) else chosen[::-1]
 
 
 def _data() -> Path:

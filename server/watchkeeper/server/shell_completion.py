@@ -35,6 +35,9 @@ def _settle(parser: command_line.Parser) -> None:
     settings = {setting.name: setting for setting in all_settings()}
     for below in parser.below().values():
         _settle(below)
+        for action in below._actions:
+            if action.dest == "topic":
+                action.choices = list(parser.below())
     for name, setting in settings.items():
         parser.add_argument(f"--{name}", help=setting.help.replace("%", "%%"), choices=_choices(setting))
     for action in parser._actions:
