@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("clean_environment")
 def test_importing_the_command_line_imports_neither_the_sdk_nor_pydantic() -> None:
     code = "import sys, watchkeeper.server.cli; print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert not {"mcp", "mcp_types", "pydantic", "anyio", "websockets", "yaml"} & set(done.stdout.split())
+    assert not {"argparse", "mcp", "mcp_types", "pydantic", "anyio", "websockets", "yaml"} & set(done.stdout.split())
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

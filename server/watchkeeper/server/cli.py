@@ -4,17 +4,16 @@ Rules: this module is cheap to import: what a command needs is imported when it 
 settings is told in a sentence, with status 2. Only ``serve`` over stdio may not write to stdout; the others do.
 """
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from . import own_version
 
 if TYPE_CHECKING:
     from .boot import Front
-    from .command_line import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,10 +27,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
+    options, rest = _settings_options(arguments)
+    if rest in ([], ["serve"]):
+        # What clients start; reading more than that would double the time until the first answer.
+        return _serve(SimpleNamespace(command="serve"), options)
     from .command_line import SETTING, help_of, parser
 
     known = parser()
-    options, rest = _settings_options(known, arguments)
     parsed = known.parse_args(rest)
     for name, value in vars(parsed).items():
         if name.startswith(SETTING):
@@ -44,24 +46,31 @@ def _main(arguments: list[str]) -> int:
         print(help_of(known, parsed.topic), end="")  # noqa: T201
         return 0
     if command == "serve":
-        from . import boot
-
-        boot.end_on_signals()
-        if boot.may_answer(options, os.environ, getattr(parsed, "config", None)):
-            return boot.start(lambda front: _loaded(front, parsed, options), boot.given(options, os.environ))
+        return _serve(parsed, options)
     from .commands import run
 
     return run(command, parsed, options)
 
 
-def _loaded(front: "Front", parsed: argparse.Namespace, options: dict[str, str]) -> int:
+def _serve(parsed: Any, options: dict[str, str]) -> int:
+    from . import boot
+
+    boot.end_on_signals()
+    if boot.may_answer(options, os.environ, getattr(parsed, "config", None)):
+        return boot.start(lambda front: _loaded(front, parsed, options), boot.given(options, os.environ))
+    from .commands import run
+
+    return run("serve", parsed, options)
+
+
+def _loaded(front: "Front", parsed: Any, options: dict[str, str]) -> int:
     """Load the server, which takes over from the front."""
     from .loading import serve
 
     return serve(front, parsed, options)
 
 
-def _settings_options(parser: "Parser", arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def _settings_options(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Dotted name -> text, of long options (``--server.port 1``, ``--server.port=1``); and the other arguments."""
     options: dict[str, str] = {}
     rest: list[str] = []
@@ -74,7 +83,9 @@ def _settings_options(parser: "Parser", arguments: Sequence[str]) -> tuple[dict[
         if not given:
             found = next(waiting, None)
             if found is None:
-                parser.error(f"{name} needs a value")
+                from .command_line import parser
+
+                parser().error(f"{name} needs a value")
             value = found
         options[name.removeprefix("--")] = value
     return options, rest
