@@ -34,7 +34,7 @@ def test_commands_codes_and_names_in_the_pictures_are_those_of_the_code() -> Non
     seen = set()
     for name in DRAWN:
         for text in texts(name):
-            for word in re.findall(r"[A-Z][a-z]+\.[a-z]\w+|\b[a-z]+_[a-z_]+[a-z]\b|\b[a-z]+[A-Z]\w+", text):
+            for word in re.findall(r"\b[A-Z][a-z]+\.[a-z]\w+|\b[a-z]+_[a-z_]+[a-z]\b|\b[a-z]+[A-Z]\w+", text):
                 seen.add(word)
                 assert word in code, f"{name}.svg: {word}"
     assert {"Debugger.paused", "evaluateOnCallFrame", "setAutoAttach", "dialog_opened", "target_crashed"} <= seen
