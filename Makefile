@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CODE := supervisor context server
 
-.PHONY: help setup demo test check tests format generate conformance inspect bundle bench clean
+.PHONY: help setup demo test check tests format generate conformance inspect bundle bench soak clean
 
 help:  ## What there is to make.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,17 @@ inspect: setup  ## The MCP Inspector's CLI against the server over stdio, HTTP a
 
 bundle: setup  ## The MCP bundle for Claude Desktop: packed, validated, unpacked, served. Needs npm and uv.
 	sh tests/bundle/run $(BIN)/watchkeeper
+
+package: setup  ## Wheel and sdist into dist/: built, checked, run. Uses twine, uvx and pipx where they are installed.
+	.ci/package $(BIN)/python
+
+audit: setup  ## Known vulnerabilities of the pinned dependencies, before a release. Needs the network.
+	@test -x $(VENV)/audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)/audit && \
+	  $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
+	PATH="$(CURDIR)/$(VENV)/audit/bin:$$PATH" $(BIN)/python .ci/audit.py --complete
+
+soak: setup  ## Mixed work in one server for SOAK_MINUTES (10), and whether anything grows.
+	$(BIN)/python bench/soak.py
 
 clean:  ## Remove what was made here, .venv included.
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist node_modules

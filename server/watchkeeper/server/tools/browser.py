@@ -72,7 +72,7 @@ async def snapshot(call: Call, arguments: Arguments) -> ToolResult:
         page = await take_snapshot(supervisor, **asked)
     except SupervisorError as error:
         # A page that cannot be read still has dialogs and frames, and they are known without it.
-        if asked or error.code in ("no_page", "connection_lost"):
+        if asked.keys() - {"max_tokens"} or error.code in ("no_page", "connection_lost"):
             raise
         text = f"The page cannot be read now: {error.message} {error.hint}"
         facts: Json = {"snapshot": text, "unreadable": error.code}
