@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from watchkeeper.server.errors import ToolError
 from watchkeeper.server.tools import ALL_TOOLS
-from watchkeeper.server.tools.arguments import checked
+from watchkeeper.server.tools.arguments import _plainly_fits, checked
 from watchkeeper.server.tools.spec import ToolSpec
 
 TOOLS = {spec.name: spec for spec in ALL_TOOLS}
@@ -89,3 +90,16 @@ def test_whatever_is_given_is_taken_or_refused_with_the_one_code(spec: ToolSpec,
         assert set(taken) <= set(spec.properties)
         assert set(spec.required) <= set(taken)
         json.dumps(taken)
+
+
+def test_what_is_let_through_without_the_library_is_what_the_library_lets_through() -> None:
+    values = ["", "a", "x" * 70_000, "must_respond", True, False, 0, 1, 30, 30.0, 0.5, -1, 301, 10**9, None, [], {}]
+    schemas = [schema for spec in ALL_TOOLS for schema in spec.properties.values()]
+    judged = [
+        (schema, value)
+        for schema in [*schemas, {"enum": ["1"]}, {"enum": [1]}, {"type": "string", "enum": ["a"]}, {}]
+        for value in values
+        if _plainly_fits(schema, value)
+    ]
+    assert len(judged) > 100
+    assert [pair for pair in judged if not Draft202012Validator(pair[0]).is_valid(pair[1])] == []

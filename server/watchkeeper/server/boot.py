@@ -15,6 +15,7 @@ The front reads in a thread of its own; what is imported is imported in the main
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#stdio
 """
 
+import gc
 import json
 import os
 import select
@@ -108,13 +109,24 @@ def start(serve: Callable[["Front"], int], settings: Mapping[str, str]) -> int:
     with open(SNAPSHOT, encoding="utf-8") as file:  # noqa: PTH123
         snapshot = json.load(file)
     front = Front(snapshot, Handover(take_over(0, None), take_over(1, 2)), settings)
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_S)
+    hurry()
     front.start()
-    try:
-        return serve(front)
-    finally:
-        sys.setswitchinterval(interval)
+    front.prepare()
+    return serve(front)
+
+
+def hurry() -> None:
+    """While modules are imported: who answers need not wait long for who imports, and nobody looks for garbage; imports
+    make none, and the search would take a tenth of their time."""
+    sys.setswitchinterval(SWITCH_S)
+    gc.disable()
+
+
+def settle() -> None:
+    """Once they are: back to what is usual. What is there now stays, so it is never searched for garbage."""
+    sys.setswitchinterval(0.005)
+    gc.freeze()
+    gc.enable()
 
 
 class PageCall:
@@ -139,6 +151,7 @@ class Front:
         self._opens_pages = ASKING not in settings
         self._waiting: list[tuple[bytes, PageCall | None]] = []
         self._lock = threading.Lock()
+        self._finding = threading.Lock()
         self._writing = threading.Lock()
         self._changed: Callable[[], None] = lambda: None
         self._woken, self._wake = os.pipe()
@@ -147,6 +160,16 @@ class Front:
     def start(self) -> None:
         """Begin to read."""
         self._thread.start()
+
+    def prepare(self) -> None:
+        """Know beforehand what the list of tools depends on."""
+        with self._finding:
+            from .clients import form  # noqa: F401
+
+            if self._finds_browser is None:
+                from watchkeeper.supervisor.backends.find import find_browser
+
+                self._finds_browser = find_browser() is not None
 
     def on_change(self, changed: Callable[[], None]) -> None:
         """Have ``changed`` called, in the thread that reads, when pages are asked for or cancelled, and at the end of
@@ -311,12 +334,9 @@ class Front:
         return True
 
     def _tools(self, modern: bool, client: str) -> Json | None:
+        self.prepare()
         from .clients import form
 
-        if self._finds_browser is None:
-            from watchkeeper.supervisor.backends.find import find_browser
-
-            self._finds_browser = find_browser() is not None
         hidden = () if self._finds_browser else self._snapshot["needs_browser"]
         dropped = {"outputSchema"} if form("auto", client) == "text" else set()
         tools = [

@@ -26,7 +26,7 @@ from watchkeeper.supervisor.egress import UNDECIDED
 from watchkeeper.supervisor.starting import Started, abandon
 from watchkeeper.supervisor.starting import start as start_browser
 
-from .boot import Front, end_on_signals, given
+from .boot import Front, end_on_signals, given, settle
 
 if TYPE_CHECKING:
     from .first_pages import FirstPages
@@ -36,6 +36,8 @@ T = TypeVar("T")
 FIRST_PAGE_S = 1.5
 """How long the SDK waits for pages that are being opened."""
 LAUNCH_TIMEOUT_S = 30.0
+BROWSER_FIRST_S = 0.03
+"""For so long nothing is imported beside a browser that is being started; from then on it works by itself."""
 LAUNCH = frozenset({"browser.executable", "browser.headless"})
 """Settings that shape the launch, and are understood here."""
 NO_LAUNCH = frozenset(
@@ -96,6 +98,8 @@ class _Loading:
         self._front.on_change(changed)
         self._look()
         try:
+            if self._starting is not None:
+                await asyncio.wait([self._starting], timeout=BROWSER_FIRST_S)
             settings = await _in_thread(lambda: _settings(self._parsed, self._options))
             if isinstance(settings, SystemExit):
                 return settings.code if isinstance(settings.code, int) else 1
@@ -158,6 +162,7 @@ class _Loading:
             make_server, serve_stdio = live
             server = make_server(dispatcher)
             watching.set_result(server.offer.watch)
+            settle()
             handover = await asyncio.to_thread(self._front.stop)
             limit = settings.server.max_message_mb << 20
             await serve_stdio(server, stop, max_message_bytes=limit, handover=handover)

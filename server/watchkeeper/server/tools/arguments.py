@@ -62,12 +62,35 @@ def _of_value(name: str, schema: Json, value: Any) -> Iterator[str]:
     if not _is_json(schema, value):
         yield f"{name!r} must be JSON, which knows neither NaN nor Infinity"
         return
+    if _plainly_fits(schema, value):
+        return
     # Only the first problem of an argument: the others mostly follow from it.
     error = next(iter(_validator(json.dumps(schema)).iter_errors(value)), None)
     if error is None:
         return
     at = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
     yield f"{at!r} must be {_expected(error)}, not {_short(error.instance)}"
+
+
+_PLAIN = {"type", "enum", "minLength", "maxLength", "minimum", "maximum", "description"}
+
+
+def _plainly_fits(schema: Json, value: Any) -> bool:
+    """Whether a text, number or truth value fits the simplest rules; what this cannot vouch for, the library judges.
+
+    The library takes 60 ms to import, which the first page would wait for.
+    """
+    kind = schema.get("type")
+    if schema.keys() - _PLAIN or value not in schema.get("enum", (value,)):
+        return False
+    if isinstance(value, str):
+        low, high = schema.get("minLength", 0), schema.get("maxLength", len(value))
+        return kind in ("string", None) and low <= len(value) <= high and (kind is not None or "enum" in schema)
+    if isinstance(value, bool):
+        return kind == "boolean" and "enum" not in schema
+    if isinstance(value, int) or (isinstance(value, float) and kind == "number"):
+        return kind in ("integer", "number") and schema.get("minimum", value) <= value <= schema.get("maximum", value)
+    return False
 
 
 def _expected(error: Any) -> str:
