@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from . import boot_snapshot, error_codes, listings, protocol_tables
+from .install.clients import client_notes, clients_table
 from .settings import Settings, all_settings, shown
 from .tools import ALL_TOOLS
 from .tools.spec import Json, ToolSpec
@@ -30,6 +31,9 @@ def files(root: Path = ROOT) -> dict[Path, str]:
         root / "server.json": _json(listings.registry(project)),
         root / "docs" / "settings.md": settings_page(),
         root / "docs" / "tools.md": tools_page(),
+        root / "docs" / "clients.md": _between(
+            root / "docs" / "clients.md", {"clients": clients_table(), "client notes": client_notes()}
+        ),
         root / "docs" / "protocol.md": _between(root / "docs" / "protocol.md", protocol_tables.tables()),
         root / "docs" / "troubleshooting.md": _between(
             root / "docs" / "troubleshooting.md", {"error codes": error_codes.table()}

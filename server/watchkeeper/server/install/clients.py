@@ -26,7 +26,7 @@ class Client:
     ``user``: by system, the places of its file, the first that applies. ``project``: its file in a project's folder.
     ``key``: where entries stand in it. ``form``: what an entry has before ``command``. ``comments``: whether the client
     reads JSON with comments. ``locked``: whether it holds ``<file>.lock`` while it writes. ``hooks``: by
-    scope, the file of its hooks.
+    scope, the file of its hooks. ``then``: what a person has to do afterwards. ``source``: where this is documented.
     """
 
     name: str
@@ -73,7 +73,8 @@ CLIENTS: tuple[Client, ...] = (
         },
         then="Quit Claude Desktop and start it again.",
         source="https://modelcontextprotocol.io/docs/develop/connect-local-servers",
-        note="Its `PATH` is short, so that a command without a path is not found.",
+        note="Its `PATH` is short, so that a command without a path is not found. On Windows, the packaged form reads "
+        "a copy of its own, which install finds.",
     ),
     Client(
         "claude-code",
@@ -85,8 +86,8 @@ CLIENTS: tuple[Client, ...] = (
         hooks={"user": "{claude}/settings.json", "project": ".claude/settings.local.json"},
         then="Start a new session; /mcp shows it.",
         source="https://code.claude.com/docs/en/mcp",
-        note="It asks before it uses the servers of a project. Its file of the user is also its memory: it is written "
-        "under Claude Code's own lock.",
+        note="It asks before it uses the servers of a project. The file of the user is also its memory, which it "
+        "writes while it runs: install holds Claude Code's own lock for that moment. `$CLAUDE_CONFIG_DIR` moves it.",
     ),
     Client(
         "cursor",
@@ -106,8 +107,8 @@ CLIENTS: tuple[Client, ...] = (
         comments=True,
         then="Run the command MCP: List Servers, and start it.",
         source="https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
-        note="A profile other than the default has a file of its own: MCP: Open User Configuration shows it, `--file` "
-        "names it.",
+        note="Comments in the file stay. A profile other than the default has a file of its own: the command MCP: Open "
+        "User Configuration shows it, `--file` names it.",
     ),
     Client(
         "vscode-insiders",
@@ -201,6 +202,15 @@ def clients_table() -> str:
         project = f"`{client.project}`" if client.project else "–"
         rows.append(f"| {client.title} (`{client.name}`) | {user} | {project} | `{'.'.join(client.key)}` |")
     return "\n".join(rows)
+
+
+def client_notes() -> str:
+    """For the documentation: what is to be done afterwards, and what is to be known."""
+    said = [
+        f"- **{one.title}.** {one.then} {one.note}".rstrip() + f" ([its documentation]({one.source}))"
+        for one in CLIENTS
+    ]
+    return "\n".join(said)
 
 
 def _systems(client: Client, place: str) -> str:
