@@ -16,7 +16,7 @@ from fixture_tools import TOOLS, Context, FixtureTool, Result, said
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
-from watchkeeper.server.app import WatchkeeperServer
+from watchkeeper.server.app import WatchkeeperServer, fit_to_revision
 from watchkeeper.server.dispatch import Dispatcher
 from watchkeeper.server.lifetime import serve_until_ended
 from watchkeeper.server.settings import Settings
@@ -98,6 +98,7 @@ def make_fixture(dispatcher: Dispatcher) -> WatchkeeperServer:
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)
     server.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.initialized)
+    server.middleware.append(fit_to_revision)
     server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME))
     return server
 

@@ -113,12 +113,12 @@ def make_server(dispatcher: Dispatcher) -> WatchkeeperServer:
     return server
 
 
-async def fit_to_revision(context: Context, call_next: CallNext) -> HandlerResult:
+async def fit_to_revision(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Middleware: results as the revision of this connection knows them."""
-    result = await call_next(context)
+    result = await call_next(ctx)
     if not isinstance(result, dict):
         return result
-    return revisions.fitting(context.method, result, result.get("protocolVersion", context.protocol_version))
+    return revisions.fitting(ctx.method, result, result.get("protocolVersion", ctx.protocol_version))
 
 
 def listed(spec: ToolSpec, form: clients.Form) -> types.Tool:

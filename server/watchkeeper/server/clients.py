@@ -3,9 +3,12 @@
 Rules: clients that are known to put a model behind the connection get text only, and no output schemas: all of them
 pass text on, and it is paid for once. Everybody else (SDKs, the Inspector, programs) gets both forms. The name is what
 the client calls itself, in ``initialize`` or in each request's ``_meta``; spaces and capitals vary between versions.
+A client whose revision of the protocol has no structured results gets text, whatever is set: it would see nothing.
 """
 
 from typing import TYPE_CHECKING, Literal
+
+from .revisions import STRUCTURED
 
 if TYPE_CHECKING:
     from .settings import Results
@@ -44,8 +47,10 @@ WITH_MODEL = (
 )
 
 
-def form(setting: "Results", client: str | None) -> Form:
-    """The form for a client of this name; ``setting`` is ``server.results``."""
+def form(setting: "Results", client: str | None, revision: str = STRUCTURED) -> Form:
+    """The form for a client of this name that speaks this revision; ``setting`` is ``server.results``."""
+    if revision < STRUCTURED:
+        return "text"
     if setting != "auto":
         return setting
     name = (client or "").casefold().replace(" ", "-").replace("_", "-")
