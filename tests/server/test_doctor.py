@@ -180,6 +180,16 @@ def test_an_entry_whose_command_is_of_no_use_is_found(body: str | None, level: s
     assert "watchkeeper install cursor" in found.remedy
 
 
+def test_an_entry_with_settings_that_are_wrong_is_found(home: Path) -> None:
+    assert main(["install", "cursor", "--yes"]) == 0
+    path = home / ".cursor" / "mcp.json"
+    told = json.loads(path.read_text())
+    told["mcpServers"]["watchkeeper"]["args"] += ["--browser.headles", "true"]
+    path.write_text(json.dumps(told))
+    (found,) = found_of("Cursor")
+    assert (found.level, "browser.headless" in found.what) == ("wrong", True)
+
+
 def test_a_command_without_its_path_is_remarked_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(home / ".cursor" / "mcp.json", command="watchkeeper")
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))

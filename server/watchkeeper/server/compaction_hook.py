@@ -151,7 +151,10 @@ def _transcript(payload: Mapping[str, Any]) -> Path:
 
 def recall(settings: Settings, name: str) -> str:
     """How an agent gets the originals back."""
-    prefix = archives.EXPAND_TOOLS.get(settings.context.engine, "archive_expand").removesuffix("_expand")
+    tool = archives.EXPAND_TOOLS.get(settings.context.engine)
+    if tool is None:
+        return f"The originals are in Watchkeeper's archive on this machine, as {json.dumps(name)}."
+    prefix = tool.removesuffix("_expand")
     return (
         f"The originals are in Watchkeeper's archive: {prefix}_grep with session_id {json.dumps(name)} finds them, "
         f"{prefix}_expand shows them word for word."

@@ -17,6 +17,7 @@ from ..install import change, hooks, ledger
 from ..install.clients import CLIENTS, Client, Machine, Scope, hooks_file, location
 from ..install.config_file import read
 from ..install.launch import RUNNERS, is_ours
+from ..settings import ENV_PREFIX
 from .finding import Finding, Findings
 
 START_S = 20.0
@@ -93,17 +94,29 @@ def unusable(command: str) -> str:
 
 
 def tried(command: str, arguments: Sequence[str], environment: Any) -> tuple[str, str]:
-    """The version that it prints, or what went wrong."""
-    variables = environment if isinstance(environment, dict) else {}
+    """The version that it prints, or what went wrong, its settings included; as a desktop program would start it."""
+    own = environment if isinstance(environment, dict) else {}
+    left_out = (ENV_PREFIX, "PYTHONPATH")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    variables |= {"PATH": os.defpath} if os.name == "posix" else {}
+    variables |= {str(name): str(value) for name, value in own.items()}
+    version, problem = _run([command, *arguments, "version"], variables)
+    if not problem and version == own_version():
+        _, problem = _run([command, *arguments, "config"], variables)
+    return version[:50], problem
+
+
+def _run(command: list[str], environment: dict[str, str]) -> tuple[str, str]:
+    """What it prints, or what went wrong."""
     try:
         done = subprocess.run(
-            [command, *arguments, "version"],
+            command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
             timeout=START_S,
-            env={**os.environ, **{str(name): str(value) for name, value in variables.items()}},
+            env=environment,
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -112,8 +125,8 @@ def tried(command: str, arguments: Sequence[str], environment: Any) -> tuple[str
         return "", str(getattr(error, "strerror", None) or error)
     if done.returncode:
         lines = done.stderr.strip().splitlines()
-        return "", lines[-1][:200] if lines else f"status {done.returncode}"
-    return done.stdout.strip()[:50], ""
+        return "", lines[-1].removeprefix("watchkeeper: ")[:200] if lines else f"status {done.returncode}"
+    return done.stdout.strip(), ""
 
 
 def _hooks(client: Client, scope: Scope, machine: Machine) -> Findings:
