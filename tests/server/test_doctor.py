@@ -230,8 +230,16 @@ def test_findings_come_as_json_with_a_status(home: Path, capsys: Capture) -> Non
     assert json.loads(capsys.readouterr().out)["ok"] is False
 
 
-def test_findings_fit_into_80_columns(home: Path, capsys: Capture) -> None:
-    assert examine(settings(server={"allowed_dirs": ["/nowhere"]}), with_browser=False) == 1
-    said = capsys.readouterr().out
-    assert "WRONG server.allowed_dirs names /nowhere" in said
-    assert max(len(line) for line in said.splitlines() if str(home) not in line) <= 80
+def test_findings_fit_into_80_columns_of_a_terminal_and_are_a_line_each_for_programs(
+    home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    off = settings(browser={"extra_args": ["--no-sandbox"]}, server={"allowed_dirs": ["/nowhere"]})
+    assert examine(off, with_browser=False) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert "WRONG server.allowed_dirs names /nowhere, which is no folder" in said
+    assert not [line for line in said[:-2] if not line.startswith(("ok    ", "note  ", "WRONG ", "      -> "))]
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert examine(off, with_browser=False) == 1
+    wrapped = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in wrapped if str(home) not in line) <= 80
+    assert len(wrapped) > len(said)

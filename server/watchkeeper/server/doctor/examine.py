@@ -54,6 +54,9 @@ def _print(finding: Finding) -> None:
 
 
 def _wrapped(text: str, first: str, rest: str) -> str:
+    """For a terminal in lines that fit; for a program each finding, and each remedy, is one line."""
+    if not sys.stdout.isatty():
+        return f"{first}{text}\n"
     filled = textwrap.fill(
         text, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
