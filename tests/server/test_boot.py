@@ -90,12 +90,20 @@ def test_a_handshake_is_answered_once_and_the_live_server_knows_of_it(version: s
     assert status == 0
 
 
-def test_the_front_and_the_live_server_give_the_same_lists() -> None:
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-11-25"])
+def test_the_front_and_the_live_server_give_the_same_handshake_and_lists(version: str) -> None:
     """A list with a parameter that the front does not know is left to the live server."""
     got, _, _ = talk(
-        initialize(), INITIALIZED, request(2, "tools/list"), request(3, "tools/list", cursor=None), answers=3
+        initialize(version), INITIALIZED, request(2, "tools/list"), request(3, "tools/list", cursor=None), answers=3
     )
     assert got[1]["result"]["tools"] == got[2]["result"]["tools"]
+    by_live = initialize(version)
+    by_live["params"]["_meta"] = {}  # which the front does not know in a handshake
+    live, _, _ = talk(by_live, answers=1)
+    assert got[0]["result"] == live[0]["result"]
+
+
+def test_the_front_and_the_live_server_give_the_same_list_in_the_newest_revision() -> None:
     got, _, _ = talk(
         request(1, "server/discover", _meta=MODERN),
         request(2, "tools/list", _meta=MODERN),

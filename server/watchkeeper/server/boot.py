@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .descriptors import take_over, write_all
+from .revisions import fitting
 
 SNAPSHOT = os.path.join(os.path.dirname(__file__), "boot_snapshot.json")  # noqa: PTH118, PTH120 - pathlib costs 7 ms
 CHUNK = 1 << 16
@@ -131,13 +132,14 @@ def settle() -> None:
 
 class PageCall:
     """A call of ``browser_navigate`` that came before the live server. ``around``: what its result has beside what
-    every result has. ``client``: what the client calls itself."""
+    every result has. ``client``: what the client calls itself. ``revision``: of the protocol, which it speaks."""
 
-    def __init__(self, number: str | int, arguments: Json, around: Json, client: str) -> None:
+    def __init__(self, number: str | int, arguments: Json, around: Json, client: str, revision: str) -> None:
         self.number = number
         self.arguments = arguments
         self.around = around
         self.client = client
+        self.revision = revision
 
 
 class Front:
@@ -147,6 +149,7 @@ class Front:
         self._handover = handover
         self._snapshot = snapshot
         self._client: str | None = None
+        self._revision: str = snapshot["newest_legacy"]
         self._finds_browser: bool | None = "browser.executable" in settings or None
         self._opens_pages = ASKING not in settings
         self._waiting: list[tuple[bytes, PageCall | None]] = []
@@ -288,8 +291,12 @@ class Front:
                 if not isinstance(params.get("capabilities"), dict):
                     return None
                 self._client = str(client.get("name", ""))
-                spoken = version if version in self._snapshot["legacy_versions"] else self._snapshot["newest_legacy"]
-                return {**self._snapshot["initialize"], "protocolVersion": spoken}
+                self._revision = (
+                    version if version in self._snapshot["legacy_versions"] else self._snapshot["newest_legacy"]
+                )
+                return fitting(
+                    "initialize", {**self._snapshot["initialize"], "protocolVersion": self._revision}, self._revision
+                )
             case "ping" if not modern and not params:
                 return {}
             case "server/discover" if modern and set(params) == {"_meta"}:
@@ -297,7 +304,8 @@ class Front:
                 return found
             case "tools/list" if set(params) <= {"_meta"}:
                 about = meta.get(MODERN_CLIENT) if modern else {"name": self._client}
-                return self._tools(modern, str(about.get("name") or "") if isinstance(about, dict) else "")
+                revision = meta[MODERN_VERSION] if modern else self._revision
+                return self._tools(modern, revision, str(about.get("name") or "") if isinstance(about, dict) else "")
         return None
 
     def _page(self, number: Any, params: Json) -> PageCall | None:
@@ -315,13 +323,13 @@ class Front:
         if MODERN_VERSION not in meta:
             if self._client is None:
                 return None  # without the handshake the live server refuses it
-            return PageCall(number, arguments, self._snapshot["call_legacy"], self._client)
+            return PageCall(number, arguments, self._snapshot["call_legacy"], self._client, self._revision)
         about = meta.get(MODERN_CLIENT)
         if meta[MODERN_VERSION] not in self._snapshot["modern_versions"] or not isinstance(about, dict):
             return None
         if not isinstance(meta.get(MODERN_CAPABILITIES), dict) or not isinstance(about.get("name"), str):
             return None
-        return PageCall(number, arguments, self._snapshot["call_modern"], about["name"])
+        return PageCall(number, arguments, self._snapshot["call_modern"], about["name"], meta[MODERN_VERSION])
 
     def _cancelled(self, number: Any) -> bool:
         """Forget a page that the client no longer wants; a call that was cancelled gets no answer."""
@@ -333,19 +341,19 @@ class Front:
         self._changed()
         return True
 
-    def _tools(self, modern: bool, client: str) -> Json | None:
+    def _tools(self, modern: bool, revision: str, client: str) -> Json | None:
         self.prepare()
         from .clients import form
 
         hidden = () if self._finds_browser else self._snapshot["needs_browser"]
-        dropped = {"outputSchema"} if form("auto", client) == "text" else set()
+        dropped = {"outputSchema"} if form("auto", client, revision) == "text" else set()
         tools = [
             {key: value for key, value in tool.items() if key not in dropped}
             for tool in self._snapshot["tools"]
             if tool["name"] not in hidden
         ]
         around: Json = self._snapshot["tools_modern" if modern else "tools_legacy"]
-        return {**around, "tools": tools}
+        return fitting("tools/list", {**around, "tools": tools}, revision)
 
     def _reply(self, number: Any, **outcome: Json) -> None:
         with self._writing:

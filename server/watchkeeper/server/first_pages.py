@@ -85,7 +85,7 @@ class FirstPages:
         await asyncio.wait([begun])
         del self._begun[call]
         if not begun.cancelled():
-            result = call_result(begun.result(), form("auto", call.client))
+            result = call_result(begun.result(), form("auto", call.client, call.revision))
             if not await asyncio.to_thread(self._front.answer, call, result):
                 return  # the live server has it, and joins
         self._dispatcher.forget(begun)
