@@ -16,6 +16,10 @@ def clean() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("WATCHKEEPER_")}
 
 
+NEWS = {f"notifications/{what}/list_changed" for what in ("tools", "prompts", "resources")}
+NEWS.add("notifications/resources/updated")
+
+
 class Raw:
     """A client that writes lines and reads lines."""
 
@@ -33,6 +37,12 @@ class Raw:
         self.process.stdin.flush()
 
     async def read(self) -> dict[str, Any]:
+        """The next message, but for news of lists and resources, which may come at any time."""
+        while (message := await self.message()).get("method", "") in NEWS:
+            pass
+        return message
+
+    async def message(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         with anyio.fail_after(GUARD_S):
             line = await anyio.to_thread.run_sync(self.process.stdout.readline, abandon_on_cancel=True)

@@ -68,7 +68,7 @@ class Line:
 
     async def next(self) -> None:
         with anyio.fail_after(GUARD_S):
-            message = await self.raw.read()
+            message = await self.raw.message()
         if "method" in message:
             self.told.append(message)
         else:
