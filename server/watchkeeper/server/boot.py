@@ -291,12 +291,9 @@ class Front:
                 if not isinstance(params.get("capabilities"), dict):
                     return None
                 self._client = str(client.get("name", ""))
-                self._revision = (
-                    version if version in self._snapshot["legacy_versions"] else self._snapshot["newest_legacy"]
-                )
-                return fitting(
-                    "initialize", {**self._snapshot["initialize"], "protocolVersion": self._revision}, self._revision
-                )
+                spoken = version if version in self._snapshot["legacy_versions"] else self._snapshot["newest_legacy"]
+                self._revision = spoken
+                return fitting("initialize", {**self._snapshot["initialize"], "protocolVersion": spoken}, spoken)
             case "ping" if not modern and not params:
                 return {}
             case "server/discover" if modern and set(params) == {"_meta"}:
