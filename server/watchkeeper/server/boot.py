@@ -375,7 +375,7 @@ def _meta(params: Json) -> Json:
 def _asks(line: bytes, handover: Handover) -> bool:
     """Whether a line has an id, so that an answer is waited for, and none was given."""
     number = _message(line).get("id")
-    return number is not None and number not in handover.answered
+    return isinstance(number, str | int) and number not in handover.answered
 
 
 def _message(line: bytes) -> Json:
