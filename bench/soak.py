@@ -4,9 +4,9 @@
 
 One server over HTTP, two clients with tokens of their own, one of each era of the protocol, and others that come,
 listen and go. Each round does every kind of work (``soak_work.py``) on tasks that begin and end; every few rounds the
-browser is killed. At the quiet end of each round memory, open files, threads, processes and tasks of the event loop are
-taken; ``flat.py`` judges them. Exit status 1 where something grows, a call was late, or something came out wrong. Writes
-``bench/out/soak.json`` with every sample, and the server's log beside it.
+browser is killed. At the quiet end of each round memory, open files, threads, processes and tasks of the event loop
+are taken; ``flat.py`` judges them. Exit status 1 where something grows, a call was late, or something came out wrong.
+Writes ``bench/out/soak.json`` with every sample, and the server's log beside it.
 """
 
 import argparse
@@ -91,6 +91,8 @@ class Server:
 
     async def end(self) -> list[str]:
         """What was wrong with its end."""
+        if self.process.poll() is not None:
+            return [f"the server ended by itself with {self.process.returncode}"]
         left = self.processes()
         self.process.terminate()
         try:
