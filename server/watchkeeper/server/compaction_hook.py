@@ -74,6 +74,8 @@ def harmlessly(run: Callable[[], int]) -> int:
 def hook_command(event: str, settings: Settings) -> int:
     """Raises ToolError, TranscriptError, ArchiveError; see ``harmlessly``."""
     started = time.monotonic()
+    if sys.stdin.isatty():
+        raise ToolError("bad_input", "Claude Code calls this, with JSON on stdin.", "Nobody types it.")
     payload = _payload(sys.stdin.buffer.read(LARGEST_INPUT + 1))
     session = payload.get("session_id")
     if not isinstance(session, str) or not _SESSION.match(session):

@@ -75,10 +75,15 @@ def test_the_change_is_shown_without_secrets_and_nothing_is_written_where_nobody
     assert not ledger.location().exists()
 
 
-@pytest.mark.parametrize(("answer", "status"), [("y", 0), ("n", 3), ("", 3)])
-def test_a_person_is_asked(answer: str, status: int, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("answer", "status"), [("y", 0), ("n", 3), ("", 3), (None, 3)])
+def test_a_person_is_asked(answer: str | None, status: int, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(_: str) -> str:
+        if answer is None:
+            raise EOFError
+        return answer
+
     path = cursor(home)
-    monkeypatch.setattr(command, "input", lambda _: answer, raising=False)
+    monkeypatch.setattr(command, "input", asked, raising=False)
     for stream in ("stdin", "stdout"):
         monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
     assert run("install", "cursor") == status
@@ -208,13 +213,14 @@ def test_comments_of_vs_code_stay(home: Path) -> None:
     assert path.read_text() == text
 
 
-def test_a_link_stays_a_link_and_a_byte_order_mark_stays(home: Path) -> None:
+def test_a_link_stays_a_link_and_a_byte_order_mark_stays(home: Path, capsys: Capture) -> None:
     real = home / "dotfiles.json"
     real.write_bytes(b"\xef\xbb\xbf{}")
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     path.symlink_to(real)
     assert run("install", "cursor", "--yes") == 0
+    assert f"is a link; what changes is {real}" in " ".join(capsys.readouterr().out.split())
     assert path.is_symlink()
     assert real.read_bytes().startswith(b'\xef\xbb\xbf{\n  "mcpServers"')
     assert run("uninstall", "cursor", "--yes") == 0

@@ -27,9 +27,15 @@ def examined() -> Findings:
     machine = Machine.here()
     known = ledger.pieces(ledger.location())
     none = []
+    seen: set[Path] = set()
     for client in CLIENTS:
         found = False
         for scope in client.scopes():
+            if scope == "project":
+                shared = machine.current / str(client.project)
+                if shared in seen:
+                    continue  # two clients may have the same file in a project
+                seen.add(shared)
             for finding in _entries(client, scope, machine, known):
                 found = True
                 yield finding

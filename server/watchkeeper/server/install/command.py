@@ -71,7 +71,7 @@ def install_command(
     for note in decided.notes:
         _print(textwrap.fill(note, WIDTH, initial_indent="* ", subsequent_indent="  ", break_on_hyphens=False))
     if not parsed.yes:
-        ask = ask or (input if sys.stdin.isatty() and sys.stdout.isatty() else None)
+        ask = ask or (_asked if sys.stdin.isatty() and sys.stdout.isatty() else None)
         if ask is None or ask("\nWrite this? [y/N] ").strip().casefold() not in ("y", "yes"):
             _print("Nothing was written." + (" --yes writes without asking." if ask is None else ""))
             return EXIT_NOT_AGREED
@@ -80,6 +80,13 @@ def install_command(
         again = f"watchkeeper uninstall {wish.client.name}{' --scope project' if wish.scope == 'project' else ''}"
         _print(f"{wish.client.then} Undo: {again}")
     return 0
+
+
+def _asked(question: str) -> str:
+    try:
+        return input(question)
+    except EOFError:
+        return ""
 
 
 def _write(files: list[FilePlan], known: list[ledger.Piece]) -> None:

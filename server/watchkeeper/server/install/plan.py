@@ -171,6 +171,8 @@ def _notes(wish: Wish, file: FilePlan, launch: Launch, secret: tuple[str, ...], 
     notes = [launch.note] if launch.note else []
     if secret:
         notes.append(f"{', '.join(secret)} goes into `env`, not onto the command line; it stands in the file then.")
+    if path.is_symlink():
+        notes.append(f"{path} is a link; what changes is {file.before.real}.")
     if not path.parent.is_dir() and wish.scope == "user":
         notes.append(f"{path.parent} is not there yet: is {client.title} installed? It will be made.")
     if wish.scope == "project":
