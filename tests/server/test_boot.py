@@ -128,7 +128,7 @@ def test_what_is_no_message_is_refused_by_the_live_server_and_lines_may_come_in_
 
 
 def test_where_the_sdk_cannot_be_loaded_every_call_says_so() -> None:
-    call = request(3, "tools/call", name="browser_snapshot", arguments={})
+    call = request(3, "prompts/list")
     got, status, errors = talk(
         initialize(), INITIALIZED, request(2, "tools/list"), call, request(4, "ping"), command=BROKEN, answers=4
     )

@@ -6,9 +6,9 @@ CI, in both eras of the protocol. Whatever else arrives, or is not exactly as ex
 that is there it gets what waits, and the handshake, whose answer it must not repeat. If it cannot be loaded, every call
 says so.
 
-One kind of call does not wait for the SDK: ``browser_navigate``, for a browser takes as long to start as the SDK to
-import. It is known here by its form, and answered by whoever asks for ``pages`` (``loading.py`` says in which order
-things come): by the dispatcher that answers it later too, which knows nothing of MCP.
+Calls of tools do not wait for the SDK either, for the dispatcher that runs them knows nothing of MCP. Here they are
+known by their form, and answered by whoever takes them (``early_calls.py``); ``loading.py`` says in which order things
+come.
 
 The front reads in a thread of its own; what is imported is imported in the main thread.
 
@@ -52,7 +52,9 @@ SHAPING = frozenset(
 """Settings on which the list of tools depends, and telemetry, which has to see every message; where one of them is set,
 the live server answers all."""
 ASKING = "server.ask_person"
-"""Where it is set, opening a page may need the person, who is asked through the SDK; so pages wait for it."""
+"""Where it is set, calls may need the person, who is asked through the SDK; so they wait for it."""
+LONGEST = 1 << 20
+"""Bytes; what is longer is left to the live server, which has a limit for it."""
 
 Json = dict[str, Any]
 
@@ -130,12 +132,13 @@ def settle() -> None:
     gc.enable()
 
 
-class PageCall:
-    """A call of ``browser_navigate`` that came before the live server. ``around``: what its result has beside what
-    every result has. ``client``: what the client calls itself. ``revision``: of the protocol, which it speaks."""
+class EarlyCall:
+    """A call of a tool that came before the live server. ``around``: what its result has beside what every result has.
+    ``client``: what the client calls itself. ``revision``: of the protocol, which it speaks."""
 
-    def __init__(self, number: str | int, arguments: Json, around: Json, client: str, revision: str) -> None:
+    def __init__(self, number: str | int, tool: str, arguments: Json, around: Json, client: str, revision: str) -> None:
         self.number = number
+        self.tool = tool
         self.arguments = arguments
         self.around = around
         self.client = client
@@ -151,10 +154,12 @@ class Front:
         self._client: str | None = None
         self._revision: str = snapshot["newest_legacy"]
         self._finds_browser: bool | None = "browser.executable" in settings or None
-        self._opens_pages = ASKING not in settings
-        self._waiting: list[tuple[bytes, PageCall | None]] = []
+        self._asks_person = ASKING in settings
+        self._waiting: list[tuple[bytes, EarlyCall | None]] = []
         self._lock = threading.Lock()
         self._finding = threading.Lock()
+        self._given = threading.Condition(self._lock)
+        self._taken = 0
         self._writing = threading.Lock()
         self._changed: Callable[[], None] = lambda: None
         self._woken, self._wake = os.pipe()
@@ -175,33 +180,41 @@ class Front:
                 self._finds_browser = find_browser() is not None
 
     def on_change(self, changed: Callable[[], None]) -> None:
-        """Have ``changed`` called, in the thread that reads, when pages are asked for or cancelled, and at the end of
-        the input."""
+        """Have ``changed`` called, in the thread that reads, when calls come or are cancelled, and at the end of the
+        input."""
         self._changed = changed
 
     @property
-    def pages(self) -> list[PageCall]:
-        """Pages that are asked for and not answered, in order."""
+    def calls(self) -> list[EarlyCall]:
+        """Calls that wait for an answer, in order."""
         with self._lock:
             return [call for _, call in self._waiting if call is not None]
 
     @property
     def over(self) -> bool:
-        """Whether the input has ended, and nothing waits but pages, whose answer nobody would read."""
+        """Whether the input has ended, and nothing waits but calls, which end with it."""
         with self._lock:
             owed = [line for line, call in self._waiting if call is None and _asks(line, self._handover)]
             return self._handover.ended and not owed
 
-    def answer(self, call: PageCall, result: Json) -> bool:
-        """Answer a page; False where it was cancelled meanwhile, or the live server has it now."""
-        with self._writing:
+    def take(self, call: EarlyCall) -> bool:
+        """Have this call, to ``give`` its answer; False where it was cancelled meanwhile, or the live server has it."""
+        with self._lock:
+            entry = next((entry for entry in self._waiting if entry[1] is call), None)
+            if entry is None:
+                return False
+            self._waiting.remove(entry)
+            self._taken += 1
+            return True
+
+    def give(self, call: EarlyCall, result: Json) -> None:
+        """Answer a call that was taken. Blocks while the client does not read."""
+        try:
+            self._reply(call.number, result={**result, **call.around})
+        finally:
             with self._lock:
-                entry = next((entry for entry in self._waiting if entry[1] is call), None)
-                if entry is None:
-                    return False
-                self._waiting.remove(entry)
-            self._write(call.number, result={**result, **call.around})
-        return True
+                self._taken -= 1
+                self._given.notify_all()
 
     def stop(self) -> Handover:
         """Read no more. Gives what the live server takes over."""
@@ -211,8 +224,8 @@ class Front:
         with self._lock:
             self._handover.lines = [line for line, _ in self._waiting]
             self._waiting.clear()
-        with self._writing:  # once nobody writes any more
-            return self._handover
+            self._given.wait_for(lambda: not self._taken)  # then nobody writes any more
+        return self._handover
 
     def refuse_for_ever(self, error: BaseException) -> int:
         """The server cannot be loaded: say so in answer to every call, until the input ends."""
@@ -262,7 +275,7 @@ class Front:
             params, method = {}, None
         if method == "notifications/cancelled" and self._cancelled(params.get("requestId")):
             return
-        page = None
+        call = None
         if isinstance(number, str | int) and not isinstance(number, bool):
             answer = self._answer(method, params)
             if answer is not None:
@@ -272,10 +285,10 @@ class Front:
                 # The live server has to know of the handshake; its own answer to it is left out.
                 self._handover.answered.add(number)
             elif method == "tools/call":
-                page = self._page(number, params)
+                call = self._call(number, params) if len(line) <= LONGEST else None
         with self._lock:
-            self._waiting.append((line, page))
-        if page is not None:
+            self._waiting.append((line, call))
+        if call is not None:
             self._changed()
 
     def _answer(self, method: Any, params: Json) -> Json | None:
@@ -305,31 +318,26 @@ class Front:
                 return self._tools(modern, revision, str(about.get("name") or "") if isinstance(about, dict) else "")
         return None
 
-    def _page(self, number: Any, params: Json) -> PageCall | None:
-        """The call that this is, where it is one for a page, in a form that the live server would accept."""
-        meta, arguments = _meta(params), params.get("arguments")
-        if (
-            not self._opens_pages
-            or params.get("name") != NAVIGATE
-            or not isinstance(arguments, dict)
-            or "url" not in arguments
-        ):
+    def _call(self, number: Any, params: Json) -> EarlyCall | None:
+        """The call that this is, where it is in a form that the live server would accept."""
+        meta, tool, arguments = _meta(params), params.get("name"), params.get("arguments", {})
+        if self._asks_person or not isinstance(tool, str) or not isinstance(arguments, dict):
             return None
         if set(params) - {"name", "arguments", "_meta"} or "progressToken" in meta:
             return None
         if MODERN_VERSION not in meta:
             if self._client is None:
                 return None  # without the handshake the live server refuses it
-            return PageCall(number, arguments, self._snapshot["call_legacy"], self._client, self._revision)
+            return EarlyCall(number, tool, arguments, self._snapshot["call_legacy"], self._client, self._revision)
         about = meta.get(MODERN_CLIENT)
         if meta[MODERN_VERSION] not in self._snapshot["modern_versions"] or not isinstance(about, dict):
             return None
         if not isinstance(meta.get(MODERN_CAPABILITIES), dict) or not isinstance(about.get("name"), str):
             return None
-        return PageCall(number, arguments, self._snapshot["call_modern"], about["name"], meta[MODERN_VERSION])
+        return EarlyCall(number, tool, arguments, self._snapshot["call_modern"], about["name"], meta[MODERN_VERSION])
 
     def _cancelled(self, number: Any) -> bool:
-        """Forget a page that the client no longer wants; a call that was cancelled gets no answer."""
+        """Forget a call that the client no longer wants; it gets no answer."""
         with self._lock:
             entry = next((entry for entry in self._waiting if entry[1] is not None and entry[1].number == number), None)
             if entry is None:

@@ -2,8 +2,8 @@
 
 1. What starts a browser. Where a page is asked for already, and the settings that are given leave no doubt about the
    command line, the browser starts now: it takes as long as what follows. Never before it is asked for.
-2. Beside it: the supervisor, the settings, the tools. From here on pages are opened and answered (``first_pages.py``).
-3. The SDK, as long to import as all the rest; so pages that are being opened go first, for a moment.
+2. Beside it: the supervisor, the settings, the tools. From here on calls are answered (``early_calls.py``).
+3. The SDK, as long to import as all the rest; so calls that have come go first, for a moment.
 4. The live server takes over what the front has read.
 
 Rules: imports nothing of the project but what 1 needs. The end of the input, a signal, settings that are wrong and an
@@ -26,15 +26,15 @@ from watchkeeper.supervisor.egress import UNDECIDED
 from watchkeeper.supervisor.starting import Started, abandon
 from watchkeeper.supervisor.starting import start as start_browser
 
-from .boot import Front, end_on_signals, given, settle
+from .boot import NAVIGATE, Front, end_on_signals, given, settle
 
 if TYPE_CHECKING:
-    from .first_pages import FirstPages
+    from .early_calls import EarlyCalls
     from .settings import Settings
 
 T = TypeVar("T")
-FIRST_PAGE_S = 1.5
-"""How long the SDK waits for pages that are being opened."""
+CALLS_FIRST_S = 1.5
+"""How long the SDK waits for calls that run."""
 LAUNCH_TIMEOUT_S = 30.0
 BROWSER_FIRST_S = 0.03
 """For so long nothing is imported beside a browser that is being started; from then on it works by itself."""
@@ -82,7 +82,7 @@ class _Loading:
         self._options = options
         self._endpoint = plain_endpoint(given(options, os.environ))
         self._starting: asyncio.Task[Started] | None = None
-        self._pages: FirstPages | None = None
+        self._calls: EarlyCalls | None = None
         self._over = asyncio.Event()
 
     async def run(self) -> int | BaseException:
@@ -116,14 +116,17 @@ class _Loading:
         """The front has changed."""
         if self._front.over:
             self._over.set()
-        if self._pages is not None:
-            self._pages.look()
-        elif self._endpoint is not None and self._starting is None and self._front.pages:
+        if self._calls is not None:
+            self._calls.look()
+        elif self._endpoint is not None and self._starting is None and self._page_is_wanted():
             starting = start_browser(self._endpoint, timeout=LAUNCH_TIMEOUT_S, egress=UNDECIDED)
             self._starting = asyncio.create_task(starting, name="watchkeeper-first-browser")
 
+    def _page_is_wanted(self) -> bool:
+        return any(call.tool == NAVIGATE for call in self._front.calls)
+
     async def _serve(self, settings: "Settings") -> int | BaseException:
-        from .first_pages import FirstPages, JoiningDispatcher
+        from .early_calls import EarlyCalls, JoiningDispatcher
         from .lifetime import serve_until_ended
 
         dispatcher = JoiningDispatcher(settings)
@@ -131,14 +134,14 @@ class _Loading:
         if self._starting is not None and self._endpoint is not None:
             starting, self._starting = self._starting, None
             await dispatcher.tasks.expect(self._endpoint, starting)
-        pages = self._pages = FirstPages(self._front, dispatcher)
+        calls = self._calls = EarlyCalls(self._front, dispatcher)
         outcome: int | BaseException = 0
         watching: asyncio.Future[Callable[[], Any]] = asyncio.get_running_loop().create_future()
 
         async def sdk() -> Any:
-            with move_on_after(FIRST_PAGE_S):
-                await pages.idle()
-            await dispatcher.tasks.end_expected()  # no page that waits has taken it
+            with move_on_after(CALLS_FIRST_S):
+                await calls.idle()
+            await dispatcher.tasks.end_expected()  # no call has taken it
             return await _in_thread(_live)
 
         async def serving(stop: Event) -> None:
@@ -149,7 +152,7 @@ class _Loading:
             try:
                 await asyncio.wait([loading, *ends], return_when=asyncio.FIRST_COMPLETED)
                 if stop.is_set():
-                    await pages.idle()
+                    await calls.idle()
                 if stop.is_set() or self._over.is_set():
                     return
                 live = await loading
@@ -178,7 +181,7 @@ def _settings(parsed: argparse.Namespace, options: Mapping[str, str]) -> "Settin
     """The settings, with everything imported that opening a page needs. Raises SystemExit where they are wrong."""
     import watchkeeper.supervisor.registry  # noqa: F401 - the point is that it is there afterwards
 
-    from . import first_pages, lifetime  # noqa: F401
+    from . import early_calls, lifetime  # noqa: F401
     from .commands import prepared
 
     return prepared(parsed, options)

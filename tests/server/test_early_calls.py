@@ -1,4 +1,4 @@
-"""A page that is asked for before the server is loaded: its browser starts at once, once, and never outlives us.
+"""Calls that come before the server is loaded; the browser of a page starts at once, once, and never outlives us.
 
 The browser here is a script that notes its process id and then does as it is told.
 """
@@ -21,7 +21,7 @@ import pytest
 from watchkeeper.server import boot, loading
 from watchkeeper.server.call_result import call_result
 from watchkeeper.server.dispatch import Reply
-from watchkeeper.server.first_pages import JoiningDispatcher
+from watchkeeper.server.early_calls import JoiningDispatcher
 from watchkeeper.server.settings_sources import load
 from watchkeeper.server.tasks import endpoint
 from watchkeeper.server.tools.browser import NAVIGATE
@@ -157,7 +157,7 @@ def test_a_page_is_answered_before_the_sdk_is_there_exactly_as_it_is_afterwards(
     assert len(running.started()) == 2, "each call had one browser"
 
 
-def test_pages_of_two_tasks_are_both_answered_and_the_other_calls_wait(server: Make) -> None:
+def test_calls_that_come_together_are_all_answered(server: Make) -> None:
     running = server(FAILS)
     running.open()
     running.write({"id": 1, "method": "tools/call", "params": {"name": "browser_snapshot", "arguments": {}}})
@@ -166,7 +166,15 @@ def test_pages_of_two_tasks_are_both_answered_and_the_other_calls_wait(server: M
     answers = {answer["id"]: answer for answer in (running.read() for _ in range(3))}
     assert set(answers) == {1, 2, 3}
     assert "no_task" in answers[1]["result"]["content"][0]["text"]
+    assert all("launch_failed" in answers[number]["result"]["content"][0]["text"] for number in (2, 3))
     assert running.ended() == (0, []) and running.left() == []
+
+
+def test_a_tool_that_is_not_there_is_refused_by_the_live_server(server: Make) -> None:
+    running = server(FAILS)
+    running.open()
+    running.write({"id": 1, "method": "tools/call", "params": {"name": "browser_navigat", "arguments": {}}})
+    assert "Did you mean browser_navigate?" in running.read()["error"]["message"]
 
 
 def test_an_input_that_ends_while_a_browser_starts_leaves_nothing(server: Make) -> None:
@@ -273,8 +281,8 @@ async def test_the_request_of_a_call_that_was_begun_joins_it() -> None:
         return (await dispatcher.call("browser_navigate", {"url": url}, "", silent)).text
 
     with anyio.fail_after(GUARD_S):
-        begun = dispatcher.begin_page({"url": "a"})
-        dropped = dispatcher.begin_page({"url": "c"})
+        begun = dispatcher.begin("browser_navigate", {"url": "a"})
+        dropped = dispatcher.begin("browser_navigate", {"url": "c"})
         async with anyio.create_task_group() as group:
 
             async def cancelled() -> None:
@@ -288,7 +296,7 @@ async def test_the_request_of_a_call_that_was_begun_joins_it() -> None:
         assert await call("a") == "opened a" and begun.done()
         assert opened == ["a", "c"], "joined, not begun again"
         assert await call("a") == "opened a" and opened == ["a", "c", "a"], "once"
-        left = dispatcher.begin_page({"url": "b"})
+        left = dispatcher.begin("browser_navigate", {"url": "b"})
         await dispatcher.close()
         assert left.done()
 
