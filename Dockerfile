@@ -25,4 +25,7 @@ USER watchkeeper
 # Files are read and written here, and nowhere else.
 WORKDIR /files
 EXPOSE 8765
+# Over stdio the client is the judge; over HTTP this is.
+HEALTHCHECK --start-period=10s --timeout=5s CMD [ "$WATCHKEEPER_SERVER__TRANSPORT" != http ] || \
+  python -c 'import os, urllib.request as r; r.urlopen("http://127.0.0.1:%s/health" % os.environ.get("WATCHKEEPER_SERVER__PORT", 8765), timeout=3)'
 ENTRYPOINT ["tini", "--", "watchkeeper"]

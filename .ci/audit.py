@@ -3,7 +3,8 @@
 Always: what is installed is what ``constraints.txt`` pins, and nothing comes from outside of a registry. With
 ``pip-audit`` installed and its database in reach: no version has a known vulnerability.
 
-Usage: python .ci/audit.py  (exit status 1: something is wrong; 0: nothing is known to be)
+Usage: python .ci/audit.py [--complete]
+(exit status 1: something is wrong, or with ``--complete`` something could not be checked; 0: nothing is known to be)
 """
 
 import importlib.metadata as metadata
@@ -12,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -60,12 +62,12 @@ def drift() -> list[str]:
     return problems
 
 
-def vulnerabilities() -> tuple[bool, str]:
-    """Whether any is known, and what can be said."""
+def vulnerabilities() -> tuple[bool | None, str]:
+    """Whether any is known (None: it could not be checked), and what can be said."""
     beside = Path(sys.executable).parent / "pip-audit"
     program = str(beside) if beside.exists() else shutil.which("pip-audit")
     if program is None:
-        return False, "NOT checked for known vulnerabilities: pip-audit is not installed (pip install pip-audit)."
+        return None, "NOT checked for known vulnerabilities: pip-audit is not installed (pip install pip-audit)."
     command = [
         program,
         "--requirement",
@@ -77,17 +79,17 @@ def vulnerabilities() -> tuple[bool, str]:
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        return False, f"NOT checked for known vulnerabilities: no answer within {TIMEOUT_S} s."
+        return None, f"NOT checked for known vulnerabilities: no answer within {TIMEOUT_S} s."
     said = (ran.stdout + ran.stderr).strip()
     if ran.returncode == 0:
         return False, "no known vulnerabilities."
     if re.search(r"^Found \d+ known vulnerabilit", said, re.MULTILINE):
         return True, said
     reason = said.splitlines()[-1][:200] if said else f"status {ran.returncode}"
-    return False, f"NOT checked for known vulnerabilities: the database is out of reach ({reason})."
+    return None, f"NOT checked for known vulnerabilities: the database is out of reach ({reason})."
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     problems = drift()
     for problem in problems:
         print(f"audit: {problem}")
@@ -95,8 +97,9 @@ def main() -> int:
         print(f"audit: {len(wanted())} dependencies, all as pinned.")
     found, said = vulnerabilities()
     print(f"audit: {said}")
-    return 1 if problems or found else 0
+    unchecked = found is None and "--complete" in arguments
+    return 1 if problems or found or unchecked else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -102,7 +102,7 @@ def test_the_metadata_says_what_an_index_shows(metadata: Message) -> None:
         "Source",
     }
     assert {"Typing :: Typed", "Development Status :: 3 - Alpha"} <= set(metadata.get_all("Classifier", []))
-    assert set(metadata.get_all("Provides-Extra", [])) == {"anthropic", "dev", "openai", "postgres"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {"anthropic", "dev", "openai", "postgres", "telemetry"}
     needed = [one for one in metadata.get_all("Requires-Dist", []) if "extra ==" not in one]
     assert not [one for one in needed if re.match(r"pytest|mypy|ruff|hatch|playwright", one)]
 
