@@ -54,6 +54,29 @@ async def test_no_browser_outlives_the_server(how: Any) -> None:
         raw.kill()
 
 
+async def test_calls_before_the_server_is_loaded_share_one_browser_and_their_tasks_live_on() -> None:
+    raw = Raw("--headless", "true")
+    try:
+        await raw.open()
+        for number, task in enumerate(("a", "b"), 1):
+            raw.call(number, "browser_navigate", url=f"data:text/html,page of {task}", task_id=task)
+        answers = {answer["id"]: answer for answer in [await raw.read(), await raw.read()]}
+        assert not any(answers[number]["result"]["isError"] for number in (1, 2)), answers
+        started = psutil.Process(raw.process.pid).children()
+        assert len(started) == 1, "one browser, started once"
+        for number, task in enumerate(("a", "b"), 3):
+            raw.call(number, "browser_snapshot", task_id=task)
+            snapshot = await raw.read()
+            assert f"page of {task}" in snapshot["result"]["content"][0]["text"]
+        raw.write({"jsonrpc": "2.0", "id": 5, "method": "prompts/list"})
+        assert (await raw.read())["id"] == 5, "the live server has taken over"
+        raw.call(6, "browser_evaluate", expression="1 + 1", task_id="a")
+        assert "2" in (await raw.read())["result"]["content"][0]["text"]
+        assert psutil.Process(raw.process.pid).children() == started
+    finally:
+        raw.kill()
+
+
 def test_every_claim_of_the_demo_holds() -> None:
     done = subprocess.run([*COMMAND, "demo"], capture_output=True, text=True, env=clean(), timeout=2 * GUARD_S)
     assert done.returncode == 0, done.stdout
