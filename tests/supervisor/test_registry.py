@@ -10,6 +10,7 @@ from fakes.fake_browser import FakeBrowser
 
 from watchkeeper.supervisor import CdpEndpoint, Supervisor, SupervisorOptions, SupervisorRegistry
 from watchkeeper.supervisor.errors import EndpointUnreachable, SupervisorError
+from watchkeeper.supervisor.registry import ENDED_IDLE_KEPT
 
 pytestmark = pytest.mark.anyio
 GUARD_S = 30.0
@@ -149,3 +150,28 @@ async def test_tasks_that_came_and_went_leave_nothing_in_memory(
     with pytest.raises(EndpointUnreachable):
         await registry.get_or_start("nowhere", CdpEndpoint("ws://127.0.0.1:9/devtools/browser/x"))
     assert [len(part) for part in (registry._task_locks, registry._endpoint_locks)] == [0, 0]
+
+
+async def test_many_tasks_end_side_by_side_and_all_are_told_of(browser: FakeBrowser, clock: Clock) -> None:
+    told: list[tuple[str, str, bool]] = []
+    registry = SupervisorRegistry(
+        options=SupervisorOptions(idle_timeout_s=600),
+        clock=clock,
+        ended=lambda supervisor, reason: told.append((supervisor.task_id, reason, supervisor.snapshot().connected)),
+    )
+    for number in range(20):
+        await start(registry, browser, f"task-{number}")
+    clock.now = 600
+    assert len(await registry.end_idle()) == 20
+    assert sorted(told) == sorted((f"task-{number}", "idle", False) for number in range(20))
+    await registry.stop_all()
+
+
+async def test_names_of_tasks_that_ended_idle_are_not_kept_for_ever(browser: FakeBrowser, clock: Clock) -> None:
+    registry = SupervisorRegistry(options=SupervisorOptions(idle_timeout_s=1), clock=clock)
+    registry._ended_idle.update({f"old-{number}": None for number in range(ENDED_IDLE_KEPT)})
+    await start(registry, browser, "new")
+    clock.now += 1
+    assert await registry.end_idle() == ("new",)
+    assert len(registry._ended_idle) == ENDED_IDLE_KEPT and "new" in registry._ended_idle
+    await registry.stop_all()
