@@ -5,6 +5,7 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import pytest
 from fakes.markdown import ROOT
 
 PICTURES = ROOT / "docs" / "pictures"
@@ -27,6 +28,13 @@ def test_every_picture_is_as_it_is_drawn() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=GUARD_S)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {path.stem for path in PICTURES.glob("*.svg")} >= set(DRAWN)
+
+
+@pytest.mark.chrome
+def test_the_picture_of_the_demo_shows_what_a_run_says() -> None:
+    command = [sys.executable, str(PICTURES / "demo.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=GUARD_S + 60)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_commands_codes_and_names_in_the_pictures_are_those_of_the_code() -> None:

@@ -90,7 +90,7 @@ def commands(block: Block) -> Iterator[str]:
     """The commands of a shell block: lines joined where they go on, without prompts and blank lines."""
     for line in block.text.replace("\\\n", " ").splitlines():
         if line.strip() and not line.lstrip().startswith("#"):
-            yield line.strip()
+            yield from (part.strip() for part in line.split(" && "))
 
 
 def printed(expected: str, output: str) -> list[str]:
