@@ -1,11 +1,8 @@
 """The server with a real browser: over stdio by the official client, and what is left of it when it ends."""
 
-import asyncio
 import re
 import signal
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -15,7 +12,6 @@ from fakes.raw_client import COMMAND, Raw, clean
 
 pytestmark = [pytest.mark.anyio, pytest.mark.chrome]
 GUARD_S = 60.0
-README = Path(__file__).parents[2] / "README.md"
 
 
 async def gone(processes: list[psutil.Process]) -> None:
@@ -101,15 +97,3 @@ def test_the_doctor_finds_everything_here_and_tells_what_is_missing() -> None:
     assert done.returncode == 1
     assert "WRONG" in done.stdout
     assert "->" in done.stdout
-
-
-async def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
-    [example] = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
-    (tmp_path / "example.py").write_text(example)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(tmp_path / "example.py"), stdout=subprocess.PIPE, env=clean()
-    )
-    with anyio.fail_after(GUARD_S):
-        out, _ = await process.communicate()
-    assert process.returncode == 0
-    assert out.decode() == "Delivered: confirm() returned true.\n"
