@@ -1,7 +1,11 @@
-"""The Inspector lists and calls the tools over stdio, streamable HTTP and SSE, and finds no fault in their schemas."""
+"""The Inspector lists and calls the tools over stdio, streamable HTTP and SSE, and finds no fault in their schemas.
+
+The commands of docs/guides/inspector.md are run as they stand there, on pages of our own.
+"""
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -9,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+GUIDE = HERE.parents[1] / "docs" / "guides" / "inspector.md"
+IN_GUIDE = "npx @modelcontextprotocol/inspector@2 --cli "
 NODE = HERE / "node_modules/.bin/node"
 INSPECTOR = HERE / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 LIMIT_S = 90
@@ -40,6 +46,19 @@ def check(name: str, target: list[str], lasting: bool) -> None:
     sys.stdout.write(f"{name}: {len(names)} tools listed, called, and their schemas are portable\n")
 
 
+def follow_guide(watchkeeper: str, server: str) -> None:
+    """Each command of the guide on the Inspector's command line, in order."""
+    text = GUIDE.read_text("utf-8").replace("https://example.com/", PAGE).replace("http://127.0.0.1:8765", server)
+    commands = [line.removeprefix(IN_GUIDE) for line in text.splitlines() if line.startswith(IN_GUIDE)]
+    assert len(commands) >= 5, commands
+    for command in commands:
+        words = [watchkeeper if word == "watchkeeper" else word for word in shlex.split(command.replace(PAGE, "@"))]
+        at = words.index("--method")
+        answer = inspect(words[:at], *(word.replace("@", PAGE) for word in words[at:]))
+        assert not answer.get("isError"), (command, answer)
+    sys.stdout.write(f"guide: {len(commands)} commands did what they should\n")
+
+
 def main(watchkeeper: str) -> None:
     settings = ["--browser.headless=true"]
     check("stdio", [watchkeeper, *settings], lasting=False)
@@ -51,6 +70,7 @@ def main(watchkeeper: str) -> None:
         assert found is not None
         check("streamable HTTP", [f"{found[0]}/mcp"], lasting=True)
         check("SSE", [f"{found[0]}/sse"], lasting=True)
+        follow_guide(watchkeeper, found[0])
     finally:
         server.send_signal(signal.SIGTERM)
         assert server.wait(LIMIT_S) == 0
