@@ -152,8 +152,11 @@ def test_settings_that_shape_the_tools_are_left_to_the_live_server(tmp_path: Pat
     assert not boot.may_answer({}, {"WATCHKEEPER_CONFIG": "x"}, None)
 
 
-def test_a_browser_that_is_named_is_not_looked_for() -> None:
-    named = {"WATCHKEEPER_BROWSER__EXECUTABLE": "/somewhere/chromium", "PATH": "/nowhere"}
+@pytest.mark.parametrize(
+    ("setting", "value"), [("EXECUTABLE", "/somewhere/chromium"), ("CDP_URL", "http://127.0.0.1:9")]
+)
+def test_a_browser_that_is_named_is_not_looked_for(setting: str, value: str) -> None:
+    named = {f"WATCHKEEPER_BROWSER__{setting}": value, "PATH": "/nowhere"}
     assert boot.may_answer({}, named, None)
     got, _, _ = talk(initialize(), INITIALIZED, request(2, "tools/list"), answers=2, **named)
     assert "browser_cdp" in {tool["name"] for tool in got[1]["result"]["tools"]}

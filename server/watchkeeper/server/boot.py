@@ -39,7 +39,6 @@ NAVIGATE = "browser_navigate"
 SHAPING = frozenset(
     {
         "browser.backend",
-        "browser.cdp_url",
         "context.archive",
         "context.engine",
         "context.plugin_dirs",
@@ -153,7 +152,8 @@ class Front:
         self._snapshot = snapshot
         self._client: str | None = None
         self._revision: str = snapshot["newest_legacy"]
-        self._finds_browser: bool | None = "browser.executable" in settings or None
+        named = {"browser.executable", "browser.cdp_url"} & set(settings)
+        self._finds_browser: bool | None = True if named else None
         self._asks_person = ASKING in settings
         self._waiting: list[tuple[bytes, EarlyCall | None]] = []
         self._lock = threading.Lock()
@@ -161,6 +161,8 @@ class Front:
         self._given = threading.Condition(self._lock)
         self._taken = 0
         self._writing = threading.Lock()
+        self._unread = False
+        """Nobody reads our output any more."""
         self._changed: Callable[[], None] = lambda: None
         self._woken, self._wake = os.pipe()
         self._thread = threading.Thread(target=self._run, name="watchkeeper-front", daemon=True)
@@ -192,8 +194,11 @@ class Front:
 
     @property
     def over(self) -> bool:
-        """Whether the input has ended, and nothing waits but calls, which end with it."""
+        """Whether the client is gone: it does not read, or the input has ended and nothing waits but calls, which end
+        with it."""
         with self._lock:
+            if self._unread:
+                return True
             owed = [line for line, call in self._waiting if call is None and _asks(line, self._handover)]
             return self._handover.ended and not owed
 
@@ -239,7 +244,7 @@ class Front:
                 if _asks(line, handover):
                     told = {"code": -32603, "message": f"Watchkeeper could not be loaded ({said})."}
                     self._reply(_message(line)["id"], error=told)
-            if handover.ended or not self._read():
+            if handover.ended or self._unread or not self._read():
                 return 1
 
     # --- in the thread that reads -------------------------------------------------------------------------------------
@@ -369,7 +374,8 @@ class Front:
         try:
             write_all(self._handover.sink, text.encode("utf-8", "replace") + b"\n")
         except BrokenPipeError:
-            return  # the client has gone; the end of its input follows
+            self._unread = True
+            self._changed()
 
 
 _INITIALIZE_KEYS = {"protocolVersion", "capabilities", "clientInfo"}

@@ -171,7 +171,9 @@ class _Loading:
             await serve_stdio(server, stop, max_message_bytes=limit, handover=handover)
 
         async def watch() -> None:
-            await (await watching)()
+            look = await watching
+            await _in_thread(_page)
+            await look()
 
         await serve_until_ended(dispatcher, serving, watch)
         return outcome
@@ -188,11 +190,16 @@ def _settings(parsed: argparse.Namespace, options: Mapping[str, str]) -> "Settin
 
 
 def _live() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """What makes the live server, and what serves it; then the modules that the calls after the first page need."""
+    """What makes the live server, and what serves it."""
     from .app import make_server
     from .transports.stdio import serve_stdio
 
     return make_server, serve_stdio
+
+
+def _page() -> None:
+    """What the calls after the first page need; nobody waits for it."""
+    import watchkeeper.supervisor.page  # noqa: F401
 
 
 async def _in_thread(load: Callable[[], T]) -> T | BaseException:
