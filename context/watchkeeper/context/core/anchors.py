@@ -12,6 +12,8 @@ Rules this module keeps:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
 from typing import Literal
 
 Kind = Literal[
@@ -63,20 +65,46 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\\]+", re.I)
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _PATH = re.compile(r"(?:[A-Za-z]:|~)?(?:\.{1,2}/|/)?(?:[\w.@+%~-]+/)+[\w.@+%~-]*\w|(?:~|[A-Za-z]:)?/[\w.@+-]{4,}")
 _WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:|\\|\.{1,2})?(?:\\{1,2}[\w.@+~$-]+){2,}")
-_PIECE = re.compile(
-    r"(?P<uuid>\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b)"
-    r"|(?P<date>\b\d{4}[-/.]\d{2}[-/.]\d{2}(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?(?!\w)|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b)"
-    rf"|(?P<money>[{_CURRENCY}]\d[\d,]*(?:\.\d+)?[kKmM]?|(?<![\w.])\d[\d,]*(?:\.\d+)?[{_CURRENCY}])"
-    r"|(?P<version>(?<![\w.])v?\d+\.\d+\.\d+(?:[-+.][\w.+-]*\w)?)"
-    rf"|(?P<file>(?<![\w.-])[\w.-]*\w\.(?:{_EXT})(?![\w/-]))"
-    r"|(?P<host>(?<![\w.-])(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|app|ai|co|edu|gov|info|ru|cn|jp|de|uk|fr|eu|рф)(?![\w-])(?::\d+)?)"
-    r"|(?P<ref>(?<![\w#])[#№!]\d{1,7}\b|(?<![\w-])[A-ZА-ЯЁ]{2,10}-(?:[A-Z0-9]{1,6}-)*\d{1,10}(?![\w-]))"
-    r"|(?P<sha>(?<![\w-])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}(?![\w-]))"
-    r"|(?P<symbol>(?<![^\W_-])(?:_{0,2}[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+|[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+"
-    r"|(?:[A-Z][a-z0-9]+){2,}[A-Z]*|[A-Z]{2,}[a-z][A-Za-z0-9]*[A-Z]?[A-Za-z0-9]*)(?![^\W_]))"
-    r"|(?P<id>(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*(?![\w-]))"
-    r"|(?P<number>(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?%?|(?<![\w.])\d+\.\d+%?(?![\w.])|(?<![\w.])\d{3,}%?(?!\w)|(?<![\w.])\d+%)"
+# Each pattern, and what a chunk must have for it to match anywhere. Of two that match at one place the first counts.
+_DIGIT, _LETTER, _DOT, _DASH, _PARTED, _MARKED, _MONEY = (1 << n for n in range(7))
+_PIECES: tuple[tuple[int, str], ...] = (
+    (_DASH, r"(?P<uuid>\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b)"),
+    (
+        _DIGIT | _PARTED,
+        r"(?P<date>\b\d{4}[-/.]\d{2}[-/.]\d{2}(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?(?!\w)"
+        r"|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b)",
+    ),
+    (_DIGIT | _MONEY, rf"(?P<money>[{_CURRENCY}]\d[\d,]*(?:\.\d+)?[kKmM]?|(?<![\w.])\d[\d,]*(?:\.\d+)?[{_CURRENCY}])"),
+    (_DIGIT | _DOT, r"(?P<version>(?<![\w.])v?\d+\.\d+\.\d+(?:[-+.][\w.+-]*\w)?)"),
+    (_LETTER | _DOT, rf"(?P<file>(?<![\w.-])[\w.-]*\w\.(?:{_EXT})(?![\w/-]))"),
+    (
+        _LETTER | _DOT,
+        r"(?P<host>(?<![\w.-])(?:[a-z0-9-]+\.)+"
+        r"(?:com|org|net|io|dev|app|ai|co|edu|gov|info|ru|cn|jp|de|uk|fr|eu|рф)(?![\w-])(?::\d+)?)",
+    ),
+    (
+        _DIGIT | _MARKED,
+        r"(?P<ref>(?<![\w#])[#№!]\d{1,7}\b|(?<![\w-])[A-ZА-ЯЁ]{2,10}-(?:[A-Z0-9]{1,6}-)*\d{1,10}(?![\w-]))",
+    ),
+    (_DIGIT | _LETTER, r"(?P<sha>(?<![\w-])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}(?![\w-]))"),
+    (
+        _LETTER,
+        r"(?P<symbol>(?<![^\W_-])(?:_{0,2}[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+|[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+"
+        r"|(?:[A-Z][a-z0-9]+){2,}[A-Z]*|[A-Z]{2,}[a-z][A-Za-z0-9]*[A-Z]?[A-Za-z0-9]*)(?![^\W_]))",
+    ),
+    (
+        _DIGIT | _LETTER,
+        r"(?P<id>(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*(?![\w-]))",
+    ),
+    (
+        _DIGIT,
+        r"(?P<number>(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?%?|(?<![\w.])\d+\.\d+%?(?![\w.])|(?<![\w.])\d{3,}%?(?!\w)"
+        r"|(?<![\w.])\d+%)",
+    ),
 )
+_ANY_DIGIT = re.compile(r"\d")
+_ANY_MONEY = re.compile(f"[{_CURRENCY}]")
+_ANY_LETTER = re.compile(r"[A-Za-zр]")  # Latin, and what the one name of a domain in another script begins with
 _NOT_PLAIN = re.compile(r"[\d_/\\@:#$€£¥₽]|\w\.\w|[a-z][A-Z]|[A-Z]{2}")
 _ROUND = re.compile(r"[1-9]0+|\d+\.0+|(?:19|20)\d\d")
 _TRAIL = ".,;:!?*_-=&\\…"
@@ -107,7 +135,7 @@ def classify(chunk: str) -> tuple[Anchor, ...]:
                 at = match.end()
         rest.append(chunk[at:])
         chunk = " ".join(rest)
-    for match in _PIECE.finditer(chunk):
+    for match in _pieces_of(chunk):
         kind: Kind = match.lastgroup  # type: ignore[assignment]
         text = match[0]
         if kind == "symbol" and len(text) < 5:
@@ -118,6 +146,32 @@ def classify(chunk: str) -> tuple[Anchor, ...]:
             continue
         out.append((text, kind))
     return tuple(out)
+
+
+def _pieces_of(chunk: str) -> Iterator[re.Match[str]]:
+    """Matches of the patterns that can match the chunk at all: each that is left out is not tried at every place."""
+    has = 0
+    if _ANY_DIGIT.search(chunk):
+        has |= _DIGIT
+    if _ANY_LETTER.search(chunk):
+        has |= _LETTER
+    if "." in chunk:
+        has |= _DOT | _PARTED
+    if "-" in chunk:
+        has |= _DASH | _PARTED | _MARKED
+    if "/" in chunk:
+        has |= _PARTED
+    if "#" in chunk or "№" in chunk or "!" in chunk:
+        has |= _MARKED
+    if _ANY_MONEY.search(chunk):
+        has |= _MONEY
+    return _piece(has).finditer(chunk)
+
+
+@cache
+def _piece(has: int) -> re.Pattern[str]:
+    possible = [pattern for needs, pattern in _PIECES if needs & has == needs]
+    return re.compile("|".join(possible) or "(?!)")
 
 
 def _is_path(path: str) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, Final
 
 from watchkeeper.context.core.cues import tells_decision, tells_error
@@ -20,7 +21,7 @@ from watchkeeper.context.core.focus import Focus
 from watchkeeper.context.core.lexicon import Lexicon, Term
 from watchkeeper.context.core.quotes import Quote, choose_quotes, typed_text
 from watchkeeper.context.core.selection import Chooser, Pick
-from watchkeeper.context.core.source_lines import Speaker, parts_of, pieces
+from watchkeeper.context.core.source_lines import Part, Speaker, parts_of, pieces
 from watchkeeper.context.core.units import Unit, Units, estimate
 
 WORTH: Final[dict[Speaker, float]] = {"user": 4.0, "host": 1.0, "assistant": 5.0, "call": 5.0, "result": 1.0}
@@ -253,18 +254,23 @@ def _arranged(picks: Sequence[Pick], lexicon: Lexicon) -> tuple[SourceLine, ...]
     wanted = [pick for pick in picks if pick.anchor is None or pick.anchor not in shown]
     wanted.sort(key=lambda pick: (pick.unit.number, -1 if pick.anchor is None else pick.anchor))
     lines: list[SourceLine] = []
-    for pick in wanted:
-        part = pick.unit.part
-        if pick.anchor is None:
-            lines.append(SourceLine(part.index, part.speaker, part.tool, pick.unit.text))
-            continue
-        name = lexicon.texts[pick.anchor]
-        last = lines[-1] if lines else None
-        if last is not None and last.listed and (last.index, last.speaker) == (part.index, part.speaker):
-            lines[-1] = replace(last, text=f"{last.text}, {name}")
+    for _, together in groupby(wanted, _place):
+        first, *others = together
+        if first.anchor is None:
+            lines += [_line(pick.unit.part, pick.unit.text) for pick in (first, *others)]
         else:
-            lines.append(SourceLine(part.index, part.speaker, part.tool, name, listed=True))
+            names = ", ".join(lexicon.texts[pick.anchor] for pick in (first, *others) if pick.anchor is not None)
+            lines.append(_line(first.unit.part, names, listed=True))
     return tuple(lines)
+
+
+def _place(pick: Pick) -> tuple[int, Speaker, bool]:
+    part = pick.unit.part
+    return part.index, part.speaker, pick.anchor is None
+
+
+def _line(part: Part, text: str, *, listed: bool = False) -> SourceLine:
+    return SourceLine(part.index, part.speaker, part.tool, text, listed)
 
 
 def _by_kind(anchors: Iterable[Term], lexicon: Lexicon) -> dict[str, tuple[str, ...]]:

@@ -33,7 +33,8 @@ AGING: Final = 0.5
 MAX_NUMBERS: Final = 6
 """A line with more numbers is a row of data; its numbers are not anchors of their own."""
 
-_WORD: Final = re.compile(r"[^\W_]{4,40}")
+_SHORTEST, _LONGEST = 4, 40
+_WORD: Final = re.compile(rf"[^\W_]{{{_SHORTEST},{_LONGEST}}}")
 _UNSPACED: Final = re.compile(r"[\u2e80-\u9fff\u3040-\u30ff]+")
 
 
@@ -54,6 +55,8 @@ class Lexicon:
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.kinds: list[Kind | None] = []
+        self.plain: list[bool] = []
+        """Whether the term is a plain word: its kind is None."""
         self._worth: list[float] = []
         self._last: list[int] = []
         self._numbers: dict[str, Term] = {}
@@ -76,14 +79,20 @@ class Lexicon:
 
     def analyse(self, chunk: str) -> tuple[Term, ...]:
         """The terms of one chunk: its anchors, else its words; text without spaces between words counts in pairs."""
+        if len(chunk) <= _LONGEST and chunk.isascii() and chunk.isalpha() and chunk[1:].islower():
+            return (self._number(chunk, None),) if len(chunk) >= _SHORTEST else ()  # one plain word, as most are
         if anchors := classify(chunk):
+            if len(anchors) == 1:
+                return (self._number(*anchors[0]),)
             return tuple({self._number(text, kind) for text, kind in anchors})
         if len(chunk) > MAX_CHUNK:
             return ()
-        terms = {self._number(word, None) for word in _WORD.findall(chunk) if not word.isdigit()}
-        if not chunk.isascii():
-            for run in _UNSPACED.findall(chunk):
-                terms.update(self._number(run[i : i + 2], None) for i in range(len(run) - 1))
+        words = [self._number(word, None) for word in _WORD.findall(chunk) if not word.isdigit()]
+        if chunk.isascii():
+            return tuple(words) if len(words) < 2 else tuple(set(words))
+        terms = set(words)
+        for run in _UNSPACED.findall(chunk):
+            terms.update(self._number(run[i : i + 2], None) for i in range(len(run) - 1))
         return tuple(terms)
 
     def _number(self, text: str, kind: Kind | None) -> Term:
@@ -92,10 +101,12 @@ class Lexicon:
             number = self._numbers[text] = len(self.texts)
             self.texts.append(text)
             self.kinds.append(kind)
+            self.plain.append(kind is None)
             self._worth.append(0.0)
             self._last.append(0)
         elif kind is not None and self.kinds[number] is None:
             self.kinds[number] = kind
+            self.plain[number] = False
         return number
 
     def sight(self, terms: Iterable[Term], worth: float, index: int) -> None:

@@ -48,34 +48,36 @@ class Chooser:
     def choose(self, units: Sequence[Unit], room: float, factor: Mapping[int, float] = _NO_FACTORS) -> list[Pick]:
         """Picks in the order chosen; `factor` raises or lowers single units, by their number."""
         left, weights, texts, kinds = self._left, self._weights, self._lexicon.texts, self._lexicon.kinds
+        worth = left.__getitem__
+        listable = [kind is not None and rest > 0 for kind, rest in zip(kinds, left, strict=True)].__getitem__
         home: dict[Term, Unit] = {}
-        bids: list[tuple[float, int, Pick]] = []
+        # What is bid for its tokens, its place among equal bids, and what it is: a unit, or an anchor of it; the cost.
+        bids: list[tuple[float, int, Unit, Term | None, float]] = []
         for unit in units:
-            if value := sum([left[t] for t in unit.terms]):
-                bids.append((-value * factor.get(unit.number, 1.0) / unit.cost, len(bids), Pick(unit, unit.cost)))
-                for term in unit.terms:
+            if value := sum(map(worth, unit.terms)):
+                bid = -value * factor.get(unit.number, 1.0) / unit.cost
+                bids.append((bid, len(bids), unit, None, unit.cost))
+                for term in filter(listable, unit.terms):
                     home.setdefault(term, unit)
         for term, unit in home.items():
-            if kinds[term] is not None and left[term] > 0:
-                cost = estimate(texts[term]) * 1.2 + 1.5
-                bids.append((-BARE * left[term] / cost, len(bids), Pick(unit, cost, term)))
+            cost = estimate(texts[term]) * 1.2 + 1.5
+            bids.append((-BARE * left[term] / cost, len(bids), unit, term, cost))
         heapq.heapify(bids)
         picks: list[Pick] = []
         while bids and room > 4:
-            bid, order, pick = heapq.heappop(bids)
-            if pick.cost > room:
+            bid, order, unit, anchor, cost = heapq.heappop(bids)
+            if cost > room:
                 continue
-            if pick.anchor is not None:
-                if left[pick.anchor] == weights[pick.anchor]:
-                    left[pick.anchor] *= 1 - BARE
-                    picks.append(pick)
-                    room -= pick.cost
+            if anchor is not None:
+                if left[anchor] == weights[anchor]:
+                    left[anchor] *= 1 - BARE
+                    picks.append(Pick(unit, cost, anchor))
+                    room -= cost
                 continue
-            unit = pick.unit
-            now = -sum([left[t] for t in unit.terms]) * factor.get(unit.number, 1.0) / unit.cost
+            now = -sum(map(worth, unit.terms)) * factor.get(unit.number, 1.0) / unit.cost
             if now > bid * (1 - 1e-9):  # something chosen since shows a part of it: it bids again for the rest
                 if now < 0:
-                    heapq.heappush(bids, (now, order, pick))
+                    heapq.heappush(bids, (now, order, unit, None, cost))
                 continue
             if unit.cost > LONG:
                 unit = unit.trimmed([t for t in unit.terms if left[t] > 0 and kinds[t] is not None], self._lexicon)

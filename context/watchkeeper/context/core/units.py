@@ -9,6 +9,7 @@ Rules this module keeps:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +25,7 @@ MARGIN: Final = 50
 """Characters that trimming leaves on both sides of what is wanted."""
 _MARK: Final = 1.5
 _WORD_END: Final = 24
+_WIDE: Final = re.compile("[\u2e80-\U0010ffff]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +69,7 @@ class Units:
 
     def add(self, part: Part) -> set[Term]:
         """Take in a part; all terms it has."""
-        kinds = self.lexicon.kinds
+        plain = self.lexicon.plain.__getitem__
         here: set[Term] = set()
         lines: list[str] = []
         words = length = 0
@@ -78,9 +80,9 @@ class Units:
                 continue
             self._known.add(piece)
             lines.append(piece)
-            terms |= found
+            terms = terms | found if terms else found
             length += len(piece)
-            words += sum([kinds[t] is None for t in found])
+            words += sum(map(plain, found))
             if words >= EXPLAINED or length > MAX_UNIT:
                 self._append(part, lines, terms)
                 lines, terms = [], frozenset()
@@ -103,6 +105,7 @@ def estimate(text: str) -> float:
     """Tokens of a short text, roughly; a caller that needs to be exact counts and corrects."""
     if text.isascii():
         return len(text) / 3.4
-    wide = sum(c > "\u2e7f" for c in text)
-    other = sum("\x7f" < c <= "\u2e7f" for c in text)
-    return (len(text) - wide - other) / 3.4 + wide * 0.9 + other * 0.5
+    wide = len(text) - len(_WIDE.sub("", text))
+    ascii_only = len(text.encode("ascii", "ignore"))
+    other = len(text) - ascii_only - wide
+    return ascii_only / 3.4 + wide * 0.9 + other * 0.5
