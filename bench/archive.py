@@ -1,6 +1,6 @@
 """What the archive costs: a generated conversation of a million tokens, recorded, searched and given back.
 
-    python bench/archive.py [--tokens 1000000] [--location FILE-OR-URL]
+    python -m bench.archive [--tokens 1000000] [--location FILE-OR-URL]
 
 Prints seconds to record, milliseconds per search (median and 95th percentile), growth of memory while searching, and
 whether every message expanded byte for byte.
@@ -9,7 +9,6 @@ whether every message expanded byte for byte.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import random
 import statistics
@@ -19,54 +18,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.conversations import of_tokens, vocabulary
+
 from watchkeeper.context.archive import Archive, open_archive
-from watchkeeper.context.tokens import estimate, message_tokens
-
-SYLLABLES = [c + v for c in "bcdfghklmnprstvz" for v in "aeiou"]
-
-
-def vocabulary(rng: random.Random, size: int = 8_000) -> tuple[list[str], list[float]]:
-    """Made-up words, and how often each is used: the n-th about 1/n as often as the first, as in real text."""
-    words = sorted(
-        {"".join(rng.choices(SYLLABLES, k=rng.randrange(2, 5))) for _ in range(size)}, key=lambda _: rng.random()
-    )
-    return words, list(itertools.accumulate(1 / (n + 3) for n in range(len(words))))
-
-
-def generated(tokens: int, seed: int = 1) -> list[dict[str, Any]]:
-    """Calls and results about files that exist nowhere, of about `tokens` tokens."""
-    rng = random.Random(seed)
-    words, weights = vocabulary(rng)
-
-    def some(count: int) -> list[str]:
-        return rng.choices(words, cum_weights=weights, k=count)
-
-    messages: list[dict[str, Any]] = [{"role": "system", "content": "You mend programs."}]
-    total = 0
-    while total < tokens:
-        n = len(messages)
-        path = f"src/{'/'.join(some(2))}_{n}.py"
-        function = {"name": "read_file", "arguments": json.dumps({"path": path})}
-        lines = [
-            f"def {some(1)[0]}_{rng.randrange(10**6)}({', '.join(some(3))}):  # {' '.join(some(6))}"
-            for _ in range(rng.randrange(20, 120))
-        ]
-        new: list[dict[str, Any]] = [
-            {"role": "user", "content": f"Why does {some(1)[0]} fail with E{n}? See {path}."},
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [{"id": f"c{n}", "type": "function", "function": function}],
-            },
-            {"role": "tool", "tool_call_id": f"c{n}", "content": "\n".join(lines)},
-            {
-                "role": "assistant",
-                "content": f"It is the {some(1)[0]} in {path}; fixed in {rng.randrange(16**7):07x}.",
-            },
-        ]
-        messages += new
-        total += sum(message_tokens(m, estimate) for m in new)
-    return messages
+from watchkeeper.context.tokens import estimate
 
 
 def memory() -> float:
@@ -115,7 +70,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=1_000_000)
     parser.add_argument("--location", help="a file or a postgresql:// URL; else a temporary file")
     arguments = parser.parse_args()
-    messages = generated(arguments.tokens)
+    messages = of_tokens(arguments.tokens)
     with tempfile.TemporaryDirectory() as folder:
         archive = open_archive(arguments.location or Path(folder) / "archive.db")
         try:
