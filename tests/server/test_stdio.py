@@ -195,7 +195,7 @@ async def test_settings_that_cannot_work_are_told_before_anything_starts() -> No
         (["--browser.backend", "cdp"], b"browser.cdp_url is not set"),
         (["--cdp-url", "localhost:9222"], b"browser.cdp_url as http://host:port"),
         (["--server.prot", "1"], b"did you mean server.port?"),
-        (["--frobnicate"], b"unrecognized arguments: --frobnicate"),
+        (["--frobnicate"], b"unknown option --frobnicate"),
     ):
         raw = Raw(*arguments)
         status, out, err = await raw.ended()
