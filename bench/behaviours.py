@@ -141,10 +141,9 @@ def _hang(stage: Stage) -> Verdict:
     if reply.silent:
         return Verdict(False, f"the navigation gave {_brief(reply)}")
     look = stage.page_text()
-    seen = (
-        f"the navigation ended after {reply.seconds:.0f} s{'' if _says_failure(reply) else ', as if it had worked'}; "
-    )
-    return Verdict(_says_failure(reply) and not look.silent and not look.error, seen + f"then {_brief(look)}")
+    failed = _says_failure(reply)
+    seen = f"the navigation ended after {reply.seconds:.0f} s{'' if failed else ', as if it had worked'}"
+    return Verdict(failed and not look.silent and not look.error, f"{seen}; then {_brief(look)}")
 
 
 def _frame(stage: Stage) -> Verdict:
@@ -204,7 +203,8 @@ SCENES: tuple[Scene, ...] = (
     ),
     Scene(
         "an address that never answers",
-        "The navigation ends within 60 s and says that it failed, as an error or in words, and the next look at the page works within 15 s.",
+        "The navigation ends within 60 s and says that it failed, as an error or in words, and the next look at "
+        "the page works within 15 s.",
         _hang,
     ),
     Scene(
@@ -226,12 +226,12 @@ SCENES: tuple[Scene, ...] = (
 
 
 def measure(
-    servers: Sequence[Installed], pages: Pages, progress: Callable[[str], None]
+    servers: Sequence[Installed], pages: Pages, scenes: Sequence[Scene], progress: Callable[[str], None]
 ) -> dict[str, dict[str, Verdict]]:
     """Scene -> server -> verdict."""
     found: dict[str, dict[str, Verdict]] = {}
-    for scene in SCENES:
-        progress(scene.name)
+    for number, scene in enumerate(scenes, 1):
+        progress(f"{scene.name}, {number} of {len(scenes)}")
         found[scene.name] = {server.name: _played(scene, server, pages) for server in servers}
     return found
 

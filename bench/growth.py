@@ -1,8 +1,8 @@
 """How costs grow as work grows: page size, frames, session length, dialogs, console, tasks, conversations, archive.
 
-Rules: each line is one cost over one size, measured through the server as a client sees it, or through the library where
-no server takes part. The exponent k of cost = a · size^k is fitted over the upper half (``figures.exponent``); what it
-should be at most is written beside it: 1 where all of the input is read, 0 where the cost must not depend on the size.
+Rules: each line is one cost over one size, measured through the server as a client sees it, or through the library
+where no server takes part. The exponent k of cost = a · size^k is fitted over the upper half (``figures.exponent``);
+what it should be at most stands beside it: 1 where all of the input is read, 0 where the cost must not depend on it.
 """
 
 import gc
@@ -193,12 +193,13 @@ def _console(client: Client, pages: Pages, extent: Extent, progress: Progress) -
     taken, asked, memory = [], [], []
     for lines in extent.console:
         progress(f"{lines:,} lines on the console")
-        script = f"for (let n = 0; n < {lines}; n++) console.log('line ' + n); 1"
+        loop = f"for (let n = 0; n < {lines}; n++) console.log('line ' + n)"
+        script = f"{loop}; console.error('the last of {lines}'); 1"
         began = time.perf_counter()
         _call(client, "browser_evaluate", {"expression": script, "timeout": 200})
         # The last line has come when the console shows it.
         until = began + CALL_S
-        while f"line {lines - 1}" not in (reply := _call(client, "browser_console", {})).text:
+        while f"the last of {lines}" not in (reply := _call(client, "browser_console", {})).text:
             if time.perf_counter() > until:
                 raise RuntimeError("the last line never came")
         taken.append((lines, (time.perf_counter() - began) * 1000))
