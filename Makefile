@@ -63,6 +63,9 @@ audit: setup  ## Known vulnerabilities of the pinned dependencies, before a rele
 	  $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
 	PATH="$(CURDIR)/$(VENV)/audit/bin:$$PATH" $(BIN)/python .ci/audit.py --complete
 
+bench: setup  ## Measurements beside the peers that are installed, into bench/out. On a quiet machine; BENCH takes options.
+	$(BIN)/python -m bench $(BENCH)
+
 soak: setup  ## Mixed work in one server for SOAK_MINUTES (10), and whether anything grows.
 	$(BIN)/python bench/soak.py
 

@@ -156,7 +156,8 @@ class Client:
 
     def processes(self) -> tuple[list[psutil.Process], list[psutil.Process]]:
         """The server's own processes, and those of its browser."""
-        own, browser = [], []
+        own: list[psutil.Process] = []
+        browser: list[psutil.Process] = []
         for process in psutil.process_iter():
             try:
                 if process.environ().get(MARK) != self._mark or process.status() == psutil.STATUS_ZOMBIE:

@@ -11,7 +11,7 @@ from html import escape
 from bench.figures import number
 
 WIDTH, HEIGHT = 640, 400
-LEFT, RIGHT, TOP, BOTTOM = 70, 20, 46, 52
+LEFT, RIGHT, TOP, BOTTOM = 70, 36, 46, 52
 COLOURS = ("#2f6fb5", "#c05621", "#2f855a", "#7b4fb5", "#b7791f")
 _STYLE = (
     "text{font:12px -apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#1f2933}.ground{fill:#fff}"
