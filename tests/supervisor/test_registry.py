@@ -1,15 +1,21 @@
 """The registry: idle tasks, and starts and ends that meet each other. Time is handed in; nothing here waits for it."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from fakes.cdp_server import NEVER
 from fakes.fake_browser import FakeBrowser
 
 from watchkeeper.supervisor import CdpEndpoint, Supervisor, SupervisorOptions, SupervisorRegistry
-from watchkeeper.supervisor.errors import EndpointUnreachable, SupervisorError
+from watchkeeper.supervisor.errors import EndpointUnreachable, SupervisorError, TargetClosed
+from watchkeeper.supervisor.page.downloads import downloads_of
+from watchkeeper.supervisor.page.network import network_log
+from watchkeeper.supervisor.page.state import state_of
 from watchkeeper.supervisor.registry import ENDED_IDLE_KEPT
 
 pytestmark = pytest.mark.anyio
@@ -175,3 +181,30 @@ async def test_names_of_tasks_that_ended_idle_are_not_kept_for_ever(browser: Fak
     assert await registry.end_idle() == ("new",)
     assert len(registry._ended_idle) == ENDED_IDLE_KEPT and "new" in registry._ended_idle
     await registry.stop_all()
+
+
+async def test_calls_in_flight_end_with_their_task(browser: FakeBrowser, registry: SupervisorRegistry) -> None:
+    await start(registry, browser, "other")  # the connection outlives the task
+    supervisor = await start(registry, browser)
+    browser.on("Foo.long", NEVER)
+    waiting = asyncio.create_task(supervisor.call("Foo.long", timeout=300))
+    await browser.called("Foo.long")
+    await registry.stop("task")
+    with pytest.raises(TargetClosed, match="The task was ended"):
+        await asyncio.wait_for(waiting, GUARD_S)
+    assert len(supervisor.browser.runner.pending) == 0
+
+
+async def test_a_task_that_ended_is_freed_with_all_that_was_kept_for_it(
+    browser: FakeBrowser, registry: SupervisorRegistry, tmp_path: Path
+) -> None:
+    await start(registry, browser, "other")
+    supervisor = await start(registry, browser)
+    await network_log(supervisor).start()
+    await downloads_of(supervisor).save_to(tmp_path)
+    assert state_of(supervisor) is state_of(supervisor)
+    gone = weakref.ref(supervisor)
+    del supervisor
+    await registry.stop("task")
+    gc.collect()
+    assert gone() is None

@@ -17,7 +17,8 @@ from .core import fields
 from .core.inputs import Event
 from .core.sessions import AUTO_ATTACH
 from .egress import Gate, Gates, Outcome
-from .errors import ConnectionLost, SupervisorError
+from .errors import ConnectionLost, SupervisorError, TargetClosed
+from .pending import Command
 from .runner import Runner
 from .transport import PipeTransport
 
@@ -195,11 +196,14 @@ class Browser:
             return
         self._tasks.remove(task)
         targets = [target_id for target_id, owner in self._by_target.items() if owner is task]
+        sessions = {session_id for session_id, owner in self._by_session.items() if owner is task}
         self._by_target = {key: owner for key, owner in self._by_target.items() if owner is not task}
         self._by_session = {key: owner for key, owner in self._by_session.items() if owner is not task}
         try:
             await self._close_targets(task, targets)
         finally:
+            # Nobody hears any more that these sessions end: without this, calls would wait for their time limits.
+            self.runner.pending.interrupt(lambda command: command.session_id in sessions, _task_ended)
             if self._gates is not None and task.gate is not None:
                 await self._gates.end_task(task.gate, task.not_connected)
 
@@ -310,6 +314,12 @@ class Browser:
         self._back.clear()
         for task in self._tasks:
             task.connection_lost(reason)
+
+
+def _task_ended(command: Command) -> TargetClosed:
+    return TargetClosed(
+        f"The task was ended; {command.method} got no answer.", "Call browser_navigate to begin it anew."
+    )
 
 
 def lost_error(reason: str, owned: bool) -> ConnectionLost:

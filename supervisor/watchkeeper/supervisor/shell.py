@@ -131,11 +131,12 @@ class Shell:
 
         A listener returns at once and raises nothing.
         """
-        self._listeners.append(listener)
+        listeners = self._listeners
+        listeners.append(listener)
 
-        def stop() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
+        def stop() -> None:  # knows no more than it needs: who keeps it shall not keep the task as well
+            if listener in listeners:
+                listeners.remove(listener)
 
         return stop
 
