@@ -31,8 +31,8 @@ class Figure:
 
 
 def number(value: float) -> str:
-    """With three digits that count, and commas."""
-    if value == 0 or abs(value) >= 100:
+    """With three digits that count, and commas; whole numbers whole."""
+    if value == int(value) or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
 

@@ -92,9 +92,16 @@ def write(results: Results, folder: Path) -> None:
 
 
 def publish(results: Results, docs: Path) -> None:
-    """The same in the documentation: ``measurements.md`` and ``pictures/measured-*.svg``."""
+    """The same in the documentation: ``measurements.md``, ``pictures/measured-*.svg``, and a line in its index."""
+    for old in (docs / "pictures").glob("measured-*.svg"):
+        old.unlink()
     _pictures(results.growth, docs / "pictures")
     (docs / "measurements.md").write_text(markdown(results, "pictures/"), encoding="utf-8")
+    index = (docs / "README.md").read_text(encoding="utf-8")
+    if "(measurements.md)" not in index:
+        line = "| [measurements.md](measurements.md) | what was measured, beside others, and how costs grow |\n"
+        before, found, after = index.partition("| [comparison.md]")
+        (docs / "README.md").write_text(before + line + found + after, encoding="utf-8")
 
 
 def _pictures(lines: Sequence[Line], folder: Path) -> None:
@@ -140,8 +147,9 @@ def _calls(results: Results) -> list[str]:
     if results.missing:
         out += [f"Not installed here: {', '.join(results.missing)}."]
     out += [
-        "Medians, in brackets least and most; servers took turns call by call. After a slash: how many times "
-        "Watchkeeper's. “–”: no tool for it, or it failed, which is told below.",
+        "Medians, in brackets least and most; servers took turns call by call. After ×: how many times "
+        "Watchkeeper's. “–”: no tool for it, or it failed, which is told below. Watchkeeper's snapshots end at 6,000 "
+        "tokens where nothing else is asked for, and have a cursor for the rest; the others' have no limit.",
         "",
         *_columns(servers),
     ]
@@ -152,7 +160,7 @@ def _calls(results: Results) -> list[str]:
             figure = columns.get(name)
             cell = "–" if figure is None else str(figure)
             if figure is not None and ours is not None and name != servers[0] and ours.median > 0:
-                cell += f" / {number(figure.median / ours.median)}"
+                cell += f" ×{figure.median / ours.median:.2g}"
             cells.append(cell)
         out.append(f"| {row} | {' | '.join(cells)} |")
     counts = {len(figure.values) for columns in results.calls.values() for figure in columns.values()}
@@ -174,7 +182,7 @@ def _behaviours(results: Results) -> list[str]:
     for scene, verdicts in results.behaviours.items():
         out.append(f"| {scene} | {' | '.join(marks[verdicts[name].passed] for name in servers)} |")
     out += ["", "A server passes when:", ""]
-    out += [f"- {scene.name}: {scene.criterion}" for scene in SCENES]
+    out += [f"- {scene.name}: {scene.criterion}" for scene in SCENES if scene.name in results.behaviours]
     out += ["", "What was seen:", ""]
     for scene, verdicts in results.behaviours.items():
         out += [f"- {scene}, {name}: {_plain(verdict.seen)}" for name, verdict in verdicts.items()]

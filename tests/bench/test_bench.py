@@ -16,12 +16,13 @@ from bench import __main__ as command  # noqa: E402
 from bench.conversations import of_messages  # noqa: E402
 from bench.figures import Figure, exponent  # noqa: E402
 from bench.plot import plot  # noqa: E402
+from bench.report import Results, publish  # noqa: E402
 from bench.servers import OURS, PEERS, found  # noqa: E402
 
 
 @pytest.mark.chrome
 def test_the_quick_form_measures_and_writes_tables_and_pictures(tmp_path: Path) -> None:
-    arguments = ["--quick", "--peers", "none", "--only", "calls,behaviours,compression", "--out", str(tmp_path)]
+    arguments = ["--quick", "--peers", "none", "--out", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "bench", *arguments],
         cwd=ROOT,
@@ -36,6 +37,8 @@ def test_the_quick_form_measures_and_writes_tables_and_pictures(tmp_path: Path) 
     assert told["calls"]["answer → page goes on, ms"]["watchkeeper"]["n"] == 2
     assert {verdict["passed"] for scene in told["behaviours"].values() for verdict in scene.values()} == {True}
     assert {row["method"] for row in told["compression"]} >= {"watchkeeper", "last", "central"}
+    assert {line["cost"] for line in told["growth"]} >= {"navigate", "search", "compress to 8,000 tokens"}
+    assert len(list(tmp_path.glob("measured-*.svg"))) > 5
     page = (tmp_path / "measurements.md").read_text("utf-8")
     assert "## Calls" in page and "## Compression" in page and str(ROOT) not in page
 
@@ -83,3 +86,16 @@ def test_wrong_options_end_the_command_before_anything_is_measured(wrong: list[s
     with pytest.raises(SystemExit) as ended:
         command.parsed(wrong)
     assert ended.value.code == 2
+
+
+def test_publishing_lists_the_page_in_the_index_once(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "README.md").write_text(
+        "| [tools.md](tools.md) | tools |\n| [comparison.md](comparison.md) | others |\n"
+    )
+    results = Results(about={"cores": "2", "load before": "0.1"})
+    for _ in range(2):
+        publish(results, tmp_path)
+    lines = (tmp_path / "README.md").read_text().splitlines()
+    assert [line.split("]")[0][3:] for line in lines] == ["tools.md", "measurements.md", "comparison.md"]
+    assert "Others used the machine" not in (tmp_path / "measurements.md").read_text()
