@@ -38,12 +38,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fakes.hearing import hearing
 from fakes.site import Site
 from flat import Sample, Verdict, counts_judged, judged
-from soak_work import ACTS, DIALOG_TIMEOUT_S, Agent, Tally, Wrong, done, furnish, killed
+from soak_work import ACTS, DIALOG_TIMEOUT_S, Agent, Tally, Wrong, done, filling, furnish, killed
 
 from watchkeeper.server.settings import Settings
 
 OUT = Path(__file__).parent / "out"
 TOKENS = {"ALICE": "alice-soaks-with-this", "BOB": "bob-soaks-with-that"}
+FILLING = 150
+"""Big answers: more than what is kept for clients that come back (8 MiB)."""
 KILL_EVERY = 8
 AT_ONCE = 3
 """Tasks of one client at the same time."""
@@ -135,6 +137,8 @@ class Soak:
     async def run(self) -> None:
         async with connected(self._server, "ALICE", "auto") as a, connected(self._server, "BOB", "legacy") as b:
             alice, bob = (Agent(client, self._settings, self.tally) for client in (a, b))
+            for agent in (alice, bob):
+                await filling(agent, "filling", self._site, FILLING)
             number = 0
             while time.monotonic() - self.started < self._seconds:
                 await alice.call("browser_navigate", url="about:blank", task_id=KEEPER)
@@ -185,7 +189,7 @@ class Soak:
                     await client.read_resource(uri)
                     await agent.call("browser_close", task_id=task)
             except* (Wrong, TimeoutError) as errors:
-                self.tally.wrong.extend(f"listening, {era}: {error or 'too late'}" for error in errors.exceptions)
+                self.tally.wrong.extend(f"listening, {era}: {error!r}" for error in _leaves(errors))
 
     async def _kill(self, agent: Agent) -> None:
         tasks = [f"killed-{n}" for n in range(3)]
@@ -194,7 +198,7 @@ class Soak:
             with anyio.fail_after(120):
                 await killed(agent, tasks, self._site, browser["pid"])
         except* (Wrong, TimeoutError) as errors:
-            self.tally.wrong.extend(f"killed: {error or 'it took too long'}" for error in errors.exceptions)
+            self.tally.wrong.extend(f"killed: {error!r}" for error in _leaves(errors))
         for task in tasks:
             await agent.call("browser_close", task_id=task)
         await agent.call("browser_navigate", url="about:blank", task_id=KEEPER)
@@ -241,6 +245,13 @@ class Soak:
 
         memory = {n: judged(series(n, n == "browser_mb"), noise) for n, noise in MEMORY_NOISE.items()}
         return memory | {n: counts_judged(series(n, False), spare) for n, spare in COUNTS_SPARE.items()}
+
+
+def _leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
+    found = []
+    for error in group.exceptions:
+        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
 
 
 def _pss_mb(process: psutil.Process) -> float:

@@ -31,6 +31,7 @@ LIMITS = {spec.name: spec.limit for spec in ALL_TOOLS}
 ROWS = 1_500
 BIG = "".join(f"<tr><td>Row {n}</td><td><a href='/row/{n}'>Open {n}</a></td></tr>" for n in range(ROWS))
 WORDS = "the keeper of order 4711 looked at /srv/app/main.py and found ValueError in line 12"
+SESSIONS = 4
 DIALOG_TIMEOUT_S = 5.0
 
 
@@ -138,6 +139,14 @@ async def pages(agent: Agent, task: str, site: Site) -> None:
     await agent.call("browser_network", task_id=task)
     await agent.evaluate(task, "for (let i = 0; i < 400; i++) console.error(`noise ${i}`)")
     await agent.call("browser_console", task_id=task)
+
+
+async def filling(agent: Agent, task: str, site: Site, calls: int) -> None:
+    """Fills what is kept up to a cap, such as answers for clients that come back, so that what grows later has none."""
+    await agent.call("browser_navigate", url=site.url("/big"), task_id=task)
+    for _ in range(calls):
+        await agent.call("browser_snapshot", task_id=task, max_tokens=60_000)
+    await agent.call("browser_close", task_id=task)
 
 
 async def dialogs(agent: Agent, task: str, site: Site) -> None:
@@ -277,7 +286,7 @@ async def compression(agent: Agent, task: str, site: Site) -> None:
         {"role": ("user", "assistant")[n % 2], "content": " ".join(words[(n + k) % len(words)] for k in range(200))}
         for n in range(160)
     ]
-    for session in ({}, {"session_id": task}):
+    for session in ({}, {"session_id": f"one of {SESSIONS}: {hash(task) % SESSIONS}"}):
         done = await agent.call("compress_context", messages=messages, mode="force", target_tokens=8_000, **session)
         if len(done["messages"]) >= len(messages):
             raise Wrong("nothing was compressed")
