@@ -1,7 +1,10 @@
 """Tasks: whose they are, what backend they have, and when they end."""
 
 import asyncio
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from fakes.cdp_server import NEVER
@@ -12,6 +15,7 @@ from watchkeeper.server.settings import Settings
 from watchkeeper.server.tasks import Tasks, endpoint
 from watchkeeper.supervisor import CdpEndpoint, LocalEndpoint
 from watchkeeper.supervisor.errors import EndpointUnreachable
+from watchkeeper.supervisor.use import Use
 
 pytestmark = pytest.mark.anyio
 
@@ -133,3 +137,44 @@ def test_without_a_browser_its_tools_are_not_offered(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("watchkeeper.supervisor.find_browser", lambda: None, raising=False)
     assert Tasks(settings(executable="/somewhere")).capabilities() == {"cdp", "dialogs"}
     assert Tasks(settings(cdp_url="ws://h:1/x")).capabilities() == {"cdp", "dialogs"}
+
+
+@dataclass
+class Fake:
+    """As much of a supervisor as ``Tasks`` looks at."""
+
+    task_id: str
+    lost: str | None = None
+    browser: Any = field(default_factory=lambda: SimpleNamespace(owned=True, product="Fake/1", pid=1))
+    use: Use = field(default_factory=lambda: Use(lambda: 0.0))
+
+
+class Registered:
+    """A registry of such supervisors."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, Fake] = {}
+
+    def get(self, task_id: str) -> Any:
+        return self.running.get(task_id)
+
+    async def get_or_start(self, task_id: str, endpoint: object, *, dialog_policy: object = None) -> Any:
+        return self.running.setdefault(task_id, Fake(task_id))
+
+    async def stop(self, task_id: str) -> bool:
+        return self.running.pop(task_id, None) is not None
+
+
+async def test_a_task_whose_browser_is_gone_makes_room_for_a_new_one() -> None:
+    registry = Registered()
+    tasks = Tasks(settings(max_tasks=2), registry)  # type: ignore[arg-type]
+    for task_id in ("a", "b"):
+        await tasks.start("", task_id)
+    registry.running["a"].lost = "it was killed"
+    with registry.running["a"].use.during(), pytest.raises(ToolError, match="2 tasks are open"):
+        await tasks.start("", "c")  # a call of it still runs: it may be starting again
+    await tasks.start("", "c")
+    assert tasks.live("") == ("b", "c")
+    registry.running["b"].lost = "and this one"
+    await tasks.start("", "b")
+    assert tasks.live("") == ("b", "c"), "the one that asks again keeps its place"
