@@ -250,6 +250,16 @@ async def test_a_host_is_asked_about_once(browser: FakeBrowser, era: str) -> Non
 
 
 @pytest.mark.parametrize("era", ERAS)
+async def test_a_host_is_what_browsers_take_for_it(browser: FakeBrowser, era: str) -> None:
+    person = Someone(accept())
+    async with connected(asking_about(browser, "hosts"), era, person) as client:
+        for url in ("http://a.test/", "http://b.test\\@a.test/", "https:c.test/", "https:d.test/", "http:///e.test/"):
+            await client.call_tool("browser_navigate", {"url": url})
+    hosts = [asked.message.splitlines()[1].partition(" ")[0] for asked in person.asked]
+    assert hosts == ["a.test", "b.test", "c.test", "d.test", "e.test"]
+
+
+@pytest.mark.parametrize("era", ERAS)
 async def test_other_kinds_are_not_asked_about(browser: FakeBrowser, era: str) -> None:
     async with connected(asking_about(browser, "dialogs", "secrets"), era, None) as client:
         await client.call_tool("browser_navigate", URL)

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
 
 from . import render
 from .errors import ToolError
@@ -246,11 +245,14 @@ def _where(given: Arguments) -> str:
 
 
 def _host(url: str) -> str:
+    """As browsers read it: other readers may take the name of a user for the host, and its consent for this one."""
+    from ada_url import URL
+
     try:
-        parts = urlsplit(url.strip())
-        return canonical(parts.hostname or "") or f"{parts.scheme or 'this'} address"
+        parsed = URL(url.strip())
     except ValueError:
-        return "this address"
+        return "this address"  # which is refused afterwards
+    return canonical(parsed.hostname) or f"{parsed.protocol.rstrip(':')} address"
 
 
 def _about_dialog(dialog: "Dialog", task_id: str, given: Arguments, masked: Callable[[Any], Any]) -> Question:
