@@ -197,6 +197,23 @@ def test_a_signal_while_a_browser_starts_leaves_nothing(server: Make, number: si
     assert status == 0 and running.left() == []
 
 
+@pytest.mark.parametrize("end", ["input", "signal", "cancelled, then input"])
+def test_signals_while_everything_is_ended_leave_nothing(server: Make, end: str) -> None:
+    running = server(HANGS)
+    running.open()
+    running.navigate(1)
+    running.until(running.started)
+    if "cancelled" in end:
+        running.write({"method": "notifications/cancelled", "params": {"requestId": 1}})
+    if "input" in end:
+        running.input.close()
+    while running.process.poll() is None:
+        running.process.send_signal(signal.SIGTERM)
+        threading.Event().wait(0.002)
+    assert running.left() == []
+    assert b"Traceback" not in running.errors.read()
+
+
 def test_a_page_that_is_cancelled_gets_no_answer_and_its_browser_ends(server: Make) -> None:
     running = server(HANGS)
     running.open()

@@ -9,9 +9,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from watchkeeper.supervisor.cancelling import cancel_once, joined
+
 from .boot import EarlyCall, Front
 from .call_result import call_result
 from .clients import form
+from .daemon_thread import in_daemon_thread
 from .dispatch import Dispatcher, Reply, UnknownTool
 from .tools.spec import Json, Progress
 
@@ -47,13 +50,13 @@ class JoiningDispatcher(Dispatcher):
         for begun, asked in self._begun.items():
             if asked == (name, arguments) and not principal:
                 self.forget(begun)
-                return await begun  # cancelled here, it is cancelled there
+                return await joined(begun)  # cancelled here, it is cancelled there
         return await super().call(name, arguments, principal, progress, person)
 
     async def close(self) -> None:
         begun = [*self._begun]
         for task in begun:
-            task.cancel()
+            cancel_once(task)
         await asyncio.gather(*begun, return_exceptions=True)
         await super().close()
 
@@ -73,7 +76,7 @@ class EarlyCalls:
             if call not in self._running:
                 self._running[call] = asyncio.create_task(self._answer(call), name="watchkeeper-early-answer")
         for call in self._begun.keys() - set(wanted):
-            self._begun[call].cancel()
+            cancel_once(self._begun[call])
 
     async def idle(self) -> None:
         """Wait until none runs."""
@@ -89,7 +92,7 @@ class EarlyCalls:
         elif self._front.take(call):
             self._dispatcher.forget(begun)
             result = call_result(begun.result(), form("auto", call.client, call.revision))
-            await asyncio.to_thread(self._front.give, call, result)
+            await in_daemon_thread(lambda: self._front.give(call, result), "watchkeeper-early-answer")
 
 
 async def _silent(done: float, total: float | None = None, message: str | None = None) -> None:

@@ -14,25 +14,26 @@ import argparse
 import asyncio
 import os
 import signal
-import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from anyio import Event, move_on_after
 
 from watchkeeper.supervisor.backends.endpoint import LocalEndpoint
+from watchkeeper.supervisor.cancelling import cancel_once, end_task
 from watchkeeper.supervisor.egress import UNDECIDED
 from watchkeeper.supervisor.starting import Started, abandon
 from watchkeeper.supervisor.starting import start as start_browser
 
 from .boot import NAVIGATE, Front, end_on_signals, given, settle
+from .daemon_thread import in_daemon_thread, outcome_of
 
 if TYPE_CHECKING:
     from .early_calls import EarlyCalls
     from .settings import Settings
 
-T = TypeVar("T")
+THREAD = "watchkeeper-load"
+ENDING = (signal.SIGTERM, signal.SIGINT)
 CALLS_FIRST_S = 1.5
 """How long the SDK waits for calls that run."""
 LAUNCH_TIMEOUT_S = 30.0
@@ -62,7 +63,9 @@ def serve(front: Front, parsed: argparse.Namespace, options: Mapping[str, str]) 
         from .commands import failed
 
         return failed(error)
-    end_on_signals()
+    finally:
+        end_on_signals()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     return outcome if isinstance(outcome, int) else front.refuse_for_ever(outcome)
 
 
@@ -89,8 +92,8 @@ class _Loading:
         """The exit status, or why the SDK could not be loaded."""
         loop, this = asyncio.get_running_loop(), asyncio.current_task()
         assert this is not None
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, this.cancel)
+        for number in ENDING:
+            loop.add_signal_handler(number, cancel_once, this)
 
         def changed() -> None:
             loop.call_soon_threadsafe(self._look)
@@ -100,7 +103,7 @@ class _Loading:
         try:
             if self._starting is not None:
                 await asyncio.wait([self._starting], timeout=BROWSER_FIRST_S)
-            settings = await _in_thread(lambda: _settings(self._parsed, self._options))
+            settings = await outcome_of(lambda: _settings(self._parsed, self._options), THREAD)
             if isinstance(settings, SystemExit):
                 return settings.code if isinstance(settings.code, int) else 1
             if isinstance(settings, BaseException):
@@ -109,8 +112,12 @@ class _Loading:
         except asyncio.CancelledError:
             return 0
         finally:
+            self._endpoint = None  # nothing is started any more
+            for number in ENDING:
+                loop.add_signal_handler(number, lambda: None)  # it is being done
             if self._starting is not None:
                 await abandon(self._starting)
+            signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # the loop takes its handlers with it
 
     def _look(self) -> None:
         """The front has changed."""
@@ -131,10 +138,7 @@ class _Loading:
 
         dispatcher = JoiningDispatcher(settings)
         await asyncio.to_thread(dispatcher.prepare)
-        if self._starting is not None and self._endpoint is not None:
-            starting, self._starting = self._starting, None
-            await dispatcher.tasks.expect(self._endpoint, starting)
-        calls = self._calls = EarlyCalls(self._front, dispatcher)
+        calls = EarlyCalls(self._front, dispatcher)
         outcome: int | BaseException = 0
         watching: asyncio.Future[Callable[[], Any]] = asyncio.get_running_loop().create_future()
 
@@ -142,10 +146,14 @@ class _Loading:
             with move_on_after(CALLS_FIRST_S):
                 await calls.idle()
             await dispatcher.tasks.end_expected()  # no call has taken it
-            return await _in_thread(_live)
+            return await outcome_of(_live, THREAD)
 
         async def serving(stop: Event) -> None:
             nonlocal outcome
+            if self._starting is not None and self._endpoint is not None:
+                starting, self._starting = self._starting, None
+                await dispatcher.tasks.expect(self._endpoint, starting)
+            self._calls = calls
             self._look()
             loading = asyncio.create_task(sdk(), name="watchkeeper-load")
             ends = [asyncio.create_task(stop.wait()), asyncio.create_task(self._over.wait())]
@@ -158,7 +166,7 @@ class _Loading:
                 live = await loading
             finally:
                 for task in (loading, *ends):
-                    task.cancel()
+                    await end_task(task)
             if isinstance(live, BaseException):
                 outcome = live
                 return
@@ -166,13 +174,13 @@ class _Loading:
             server = make_server(dispatcher)
             watching.set_result(server.offer.watch)
             settle()
-            handover = await asyncio.to_thread(self._front.stop)
+            handover = await in_daemon_thread(self._front.stop, "watchkeeper-front-stop")
             limit = settings.server.max_message_mb << 20
             await serve_stdio(server, stop, max_message_bytes=limit, handover=handover)
 
         async def watch() -> None:
             look = await watching
-            await _in_thread(_page)
+            await outcome_of(_page, THREAD)
             await look()
 
         await serve_until_ended(dispatcher, serving, watch)
@@ -200,25 +208,3 @@ def _live() -> tuple[Callable[..., Any], Callable[..., Any]]:
 def _page() -> None:
     """What the calls after the first page need; nobody waits for it."""
     import watchkeeper.supervisor.page  # noqa: F401
-
-
-async def _in_thread(load: Callable[[], T]) -> T | BaseException:
-    """What ``load`` gives or raises. In a thread that keeps no process from ending."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T | BaseException] = loop.create_future()
-
-    def finish(outcome: T | BaseException) -> None:
-        if not done.done():
-            done.set_result(outcome)
-
-    def run() -> None:
-        outcome: T | BaseException
-        try:
-            outcome = load()
-        except BaseException as error:  # noqa: BLE001 - told by whoever waits
-            outcome = error
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(finish, outcome)
-
-    threading.Thread(target=run, name="watchkeeper-load", daemon=True).start()
-    return await done

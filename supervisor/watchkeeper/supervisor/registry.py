@@ -210,10 +210,11 @@ class SupervisorRegistry:
             return await start(endpoint, timeout=self.options.launch_timeout_s, egress=self.options.egress)
         (_, starting), self._expected = self._expected, None
         try:
-            started = await starting
+            await asyncio.wait([starting])
         except asyncio.CancelledError:
             await abandon(starting)
             raise
+        started = starting.result()
         if started.gates is not None and self.options.egress is not None:
             started.gates.decide(self.options.egress)
         return started

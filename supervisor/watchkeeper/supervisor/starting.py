@@ -14,6 +14,7 @@ from .backends.connected import Connected
 from .backends.connecting import connect
 from .backends.endpoint import Endpoint, LocalEndpoint
 from .backends.launch import check_proxy
+from .cancelling import cancel_once, until_done
 from .egress import EgressPolicy, Gates
 from .errors import LaunchFailed, SupervisorError
 
@@ -57,14 +58,20 @@ async def start(endpoint: Endpoint, *, timeout: float, egress: EgressPolicy | No
 
 async def abandon(starting: "asyncio.Task[Started]") -> None:
     """End a browser that nobody wants any more, however far its start has come. Bounded."""
-    starting.cancel()
-    with CancelScope(shield=True):
-        await asyncio.wait([starting])
-        try:
-            started = starting.result()
-        except (SupervisorError, asyncio.CancelledError):
-            return
-        await started.close()
+    cancel_once(starting)
+    # In a task of its own, for whoever wants it no more may be cancelled in any way, and more than once.
+    ending = asyncio.create_task(_end(starting), name="watchkeeper-abandon")
+    await until_done(ending)
+    ending.result()
+
+
+async def _end(starting: "asyncio.Task[Started]") -> None:
+    await asyncio.wait([starting])
+    try:
+        started = starting.result()
+    except (SupervisorError, asyncio.CancelledError):
+        return
+    await started.close()
 
 
 async def _gates(endpoint: Endpoint, egress: EgressPolicy | None) -> Gates | None:
