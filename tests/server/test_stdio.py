@@ -1,11 +1,15 @@
 """The server as a process over stdio: what a raw JSON-RPC client sees, and how it ends."""
 
+import fcntl
 import signal
+import termios
+from array import array
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from fakes.cdp_server import NEVER
 from fakes.fake_browser import FakeBrowser
@@ -18,6 +22,17 @@ MODERN = {
     "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
+
+
+MANY = 1 << 15
+"""Bytes: half of what a pipe holds before whoever writes has to wait."""
+
+
+def unread(raw: Raw) -> int:
+    assert raw.process.stdout is not None
+    count = array("i", [0])
+    fcntl.ioctl(raw.process.stdout, termios.FIONREAD, count)
+    return count[0]
 
 
 @pytest.fixture
@@ -188,6 +203,33 @@ async def test_a_client_that_stops_reading_ends_the_server(raw: Raw) -> None:
         raw.call(number + 1, "browser_snapshot")
     with anyio.fail_after(GUARD_S):
         assert await anyio.to_thread.run_sync(raw.process.wait) == 0
+
+
+async def test_a_signal_ends_the_server_also_where_its_client_never_reads(raw: Raw) -> None:
+    await raw.open()
+    raw.write({"jsonrpc": "2.0", "id": 1, "method": "prompts/list"})
+    assert (await raw.read())["id"] == 1  # the live server
+    raw.write(*({"jsonrpc": "2.0", "id": number, "method": "tools/list"} for number in range(2, 50)))
+    with anyio.fail_after(GUARD_S):
+        while unread(raw) < MANY:
+            await anyio.lowlevel.checkpoint()
+        for _ in range(2):  # the second does not wait for what cannot be answered
+            raw.process.send_signal(signal.SIGTERM)
+        assert await anyio.to_thread.run_sync(raw.process.wait, abandon_on_cancel=True) == 0
+
+
+async def test_cancellations_of_what_is_no_id_are_nothing_and_requests_with_such_an_id_are_refused(raw: Raw) -> None:
+    await raw.open()
+    raw.write({"jsonrpc": "2.0", "id": 1, "method": "prompts/list"})
+    assert (await raw.read())["id"] == 1  # the live server
+    odd: list[Any] = [[1], {"a": 1}, None, True, 1.5]
+    for number in odd:
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
+        raw.write({"jsonrpc": "2.0", **cancelled}, {"jsonrpc": "2.0", "id": number, "method": "ping"})
+    raw.write({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    answers = [await raw.read() for _ in (*odd, 2)]
+    assert [answer["id"] for answer in answers].count(None) == len(odd)
+    assert {answer["error"]["code"] for answer in answers if "error" in answer} == {-32600}
 
 
 async def test_settings_that_cannot_work_are_told_before_anything_starts() -> None:

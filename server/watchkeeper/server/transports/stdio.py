@@ -4,7 +4,8 @@ Rules: stdout carries protocol only; the descriptors are taken over before anyth
 if it asks for one: what is no JSON, no message or too long is refused with the error that JSON-RPC has for it. The end
 of input ends the server.
 
-Reading happens in a daemon thread, because a read of stdin cannot be cancelled, and would keep the process alive.
+Reading and writing happen in daemon threads, because neither can be cancelled, and a client that does not read, or says
+nothing, would keep the process alive.
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#stdio
 """
@@ -25,6 +26,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from ..boot import Handover
+from ..daemon_thread import in_daemon_thread
 from ..descriptors import take_over, write_all
 
 CHUNK = 1 << 16
@@ -63,7 +65,7 @@ async def serve_descriptors(
     async def write(text: str) -> None:
         async with writing:
             data = text.encode("utf-8", "replace") + b"\n"
-            await anyio.to_thread.run_sync(write_all, sink, data, abandon_on_cancel=True)
+            await in_daemon_thread(lambda: write_all(sink, data), "watchkeeper-stdout")
 
     async def receive() -> None:
         async with incoming:
@@ -120,6 +122,8 @@ class _Unanswered:
             self._answered(message.id)
 
     def _answered(self, number: Any) -> None:
+        if not isinstance(number, str | int):
+            return  # what clients say was cancelled may be anything
         self._ids.discard(number)
         self._changed.set()
         self._changed = anyio.Event()
@@ -135,7 +139,11 @@ def _message(line: bytes, max_message_bytes: int) -> SessionMessage | str:
         limit = f"the limit is {max_message_bytes >> 20} MiB (server.max_message_mb)"
         return _refusal(None, types.INVALID_REQUEST, f"The message is too large: {limit}.")
     try:
-        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        if not isinstance(message, types.JSONRPCNotification) or b'"id"' not in line or "id" not in json.loads(line):
+            return SessionMessage(message)
+        # A request whose id is none reads as a notification, and its client would wait for ever.
+        return _refusal(None, types.INVALID_REQUEST, "An id has to be a string or a whole number.")
     except ValidationError:
         pass
     try:
