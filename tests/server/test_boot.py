@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,31 @@ def test_what_is_no_message_is_refused_by_the_live_server_and_lines_may_come_in_
     line = json.dumps(request(2, "ping")).encode()
     got, _, _ = talk(initialize(), b"no json\n", line[:10], line[10:] + b"\n", answers=3)
     assert {answer.get("id") for answer in got} == {1, 2, None}
+
+
+def test_what_is_no_request_of_json_rpc_and_lists_before_the_handshake_are_left_to_the_live_server() -> None:
+    old = {**request(7, "tools/list"), "jsonrpc": "1.0"}
+    got, _, _ = talk(request(5, "tools/list"), request(6, "ping"), initialize(), old, request(8, "ping"), answers=5)
+    by_id = {answer["id"]: answer for answer in got}
+    assert "error" in by_id[5] and "error" in by_id[7]
+    assert by_id[6]["result"] == by_id[8]["result"] == {}
+
+
+def test_what_is_too_much_to_hold_is_left_in_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boot, "CHUNK", 8)
+    monkeypatch.setattr(boot, "ENOUGH", 20)
+    (source, feed), (answers, sink) = os.pipe(), os.pipe()
+    front = boot.Front({"newest_legacy": "2025-11-25"}, boot.Handover(source, sink), {})
+    os.write(feed, b"0123456\n" * 10)
+    front.start()
+    deadline = time.monotonic() + WAIT_S
+    while front._read_so_far < 20 and time.monotonic() < deadline:
+        threading.Event().wait(0.01)
+    handover = front.stop()
+    assert handover.lines == [b"0123456"] * 3
+    assert os.read(source, 1000) == b"0123456\n" * 7
+    for descriptor in (source, feed, answers, sink):
+        os.close(descriptor)
 
 
 def test_where_the_sdk_cannot_be_loaded_every_call_says_so() -> None:

@@ -54,6 +54,8 @@ ASKING = "server.ask_person"
 """Where it is set, calls may need the person, who is asked through the SDK; so they wait for it."""
 LONGEST = 1 << 20
 """Bytes; what is longer is left to the live server, which has a limit for it."""
+ENOUGH = 4 << 20
+"""Bytes that are read before the live server is there. The rest waits where it is, and so does its sender."""
 
 Json = dict[str, Any]
 
@@ -156,6 +158,7 @@ class Front:
         self._finds_browser: bool | None = True if named else None
         self._asks_person = ASKING in settings
         self._waiting: list[tuple[bytes, EarlyCall | None]] = []
+        self._read_so_far = 0
         self._lock = threading.Lock()
         self._finding = threading.Lock()
         self._given = threading.Condition(self._lock)
@@ -197,10 +200,10 @@ class Front:
         """Whether the client is gone: it does not read, or the input has ended and nothing waits but calls, which end
         with it."""
         with self._lock:
-            if self._unread:
-                return True
+            if self._unread or not self._handover.ended:
+                return self._unread
             owed = [line for line, call in self._waiting if call is None and _asks(line, self._handover)]
-            return self._handover.ended and not owed
+            return not owed
 
     def take(self, call: EarlyCall) -> bool:
         """Have this call, to ``give`` its answer; False where it was cancelled meanwhile, or the live server has it."""
@@ -244,6 +247,7 @@ class Front:
                 if _asks(line, handover):
                     told = {"code": -32603, "message": f"Watchkeeper could not be loaded ({said})."}
                     self._reply(_message(line)["id"], error=told)
+            handover.rest = handover.rest[:LONGEST]  # of a line that is longer the end is not needed to refuse it
             if handover.ended or self._unread or not self._read():
                 return 1
 
@@ -251,7 +255,8 @@ class Front:
 
     def _run(self) -> None:
         while True:
-            ready, _, _ = select.select([self._handover.source, self._woken], [], [])
+            source = [self._handover.source] if self._read_so_far < ENOUGH else []
+            ready, _, _ = select.select([*source, self._woken], [], [])
             if self._woken in ready:
                 return
             if not self._read():
@@ -267,6 +272,7 @@ class Front:
         if not chunk:
             self._handover.ended = True
             return False
+        self._read_so_far += len(chunk)
         *lines, self._handover.rest = (self._handover.rest + chunk).split(b"\n")
         for line in lines:
             if line.strip():
@@ -281,7 +287,7 @@ class Front:
         if method == "notifications/cancelled" and self._cancelled(params.get("requestId")):
             return
         call = None
-        if isinstance(number, str | int) and not isinstance(number, bool):
+        if message.get("jsonrpc") == "2.0" and isinstance(number, str | int) and not isinstance(number, bool):
             answer = self._answer(method, params)
             if answer is not None:
                 self._reply(number, result=answer)
@@ -317,7 +323,7 @@ class Front:
             case "server/discover" if modern and set(params) == {"_meta"}:
                 found: Json = self._snapshot["discover"]
                 return found
-            case "tools/list" if set(params) <= {"_meta"}:
+            case "tools/list" if set(params) <= {"_meta"} and (modern or self._client is not None):
                 about = meta.get(MODERN_CLIENT) if modern else {"name": self._client}
                 revision = meta[MODERN_VERSION] if modern else self._revision
                 return self._tools(modern, revision, str(about.get("name") or "") if isinstance(about, dict) else "")
