@@ -20,6 +20,8 @@ from .conftest import ERAS
 
 pytestmark = pytest.mark.anyio
 URL = {"url": "http://a.test/"}
+NONE = ("file:///etc/passwd", "watchkeeper://tasks//dialogs", "watchkeeper://archive/")
+"""Addresses that lead nowhere."""
 SNAPSHOT, DIALOGS, CONSOLE = (f"watchkeeper://tasks/default/{part}" for part in ("snapshot", "dialogs", "console"))
 Open = Callable[..., AbstractAsyncContextManager[Client]]
 
@@ -123,7 +125,21 @@ async def test_subscriptions_end_with_their_connection(
         await watched(server, 1)
     await watched(server, 0)
     made = server.subscriptions
-    assert (made._older, made._streams, made._wanted) == ({}, {}, {})
+    assert (made._older, made._streams, made._wanted, made._spelled) == ({}, {}, {}, {})
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_who_writes_an_address_in_another_way_is_told_in_that_way(
+    opened: Open, browser: FakeBrowser, era: str
+) -> None:
+    """RFC 3986 and the functions of languages differ in what they encode."""
+    spelled = [f"watchkeeper://tasks/{name}/dialogs" for name in ("it's!", "it%27s%21", "i%74's%21")]
+    async with hearing(opened, era, spelled) as (client, heard):
+        await client.call_tool("browser_navigate", {**URL, "task_id": "it's!"})
+        await heard.until(*spelled)
+        heard.clear()
+        await browser.dialog()
+        await heard.until(*spelled)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -168,15 +184,16 @@ async def test_so_many_streams_may_be_open_and_no_more(opened: Open, monkeypatch
 
 
 async def test_addresses_that_are_none_of_ours_are_not_acknowledged(opened: Open) -> None:
-    async with opened("auto") as client, client.listen(resource_subscriptions=[DIALOGS, "file:///etc/passwd"]) as heard:
+    async with opened("auto") as client, client.listen(resource_subscriptions=[DIALOGS, *NONE]) as heard:
         assert heard.honored.resource_subscriptions == [DIALOGS]
 
 
 async def test_an_older_client_cannot_subscribe_to_what_is_none_of_ours(opened: Open) -> None:
     async with opened("legacy") as client:
-        with pytest.raises(MCPError) as raised:
-            await subscribed(client, "file:///etc/passwd")
-    assert raised.value.error.code == -32002
+        for uri in NONE:
+            with pytest.raises(MCPError) as raised:
+                await subscribed(client, uri)
+            assert raised.value.error.code == -32002
 
 
 async def test_a_client_that_does_not_read_holds_up_nobody_and_nothing_piles_up(

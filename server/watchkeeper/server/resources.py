@@ -172,6 +172,8 @@ ARCHIVED = Resource(
     priority=0.3,
 )
 RESOURCES = (STATUS, SNAPSHOT, DIALOGS_OF_TASK, CONSOLE, ARCHIVED)
+OPTIONAL = frozenset({"cursor"})
+"""Variables without which an address leads somewhere too."""
 OF_TASKS = tuple(resource for resource in RESOURCES if resource.part)
 
 
@@ -180,7 +182,8 @@ def found(uri: str) -> tuple[Resource, dict[str, str]] | None:
     for resource in RESOURCES:
         values = resource.template.match(uri)
         if values is not None:
-            return resource, {name: value for name, value in values.items() if isinstance(value, str) and value}
+            named = {name: value for name, value in values.items() if isinstance(value, str) and value}
+            return (resource, named) if set(resource.template.variable_names) - OPTIONAL <= set(named) else None
     return None
 
 

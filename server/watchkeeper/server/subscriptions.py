@@ -139,6 +139,8 @@ class Subscriptions:
         self._streams: dict[str, _Streams] = {}
         self._older: dict[Connection, _Older] = {}
         self._wanted: Counter[_Task] = Counter()
+        self._spelled: dict[tuple[str, str], Counter[str]] = {}
+        """By principal and address: how subscribers wrote it, for there are many ways. They are told in theirs."""
         self._watches: dict[_Task, asyncio.Task[None]] = {}
         self._tasks.listen(self._task_changed)
         dispatcher.when_draining(self.close)
@@ -212,11 +214,15 @@ class Subscriptions:
         self._watches.clear()
 
     def _tell(self, who: str, event: ServerEvent) -> None:
-        if who in self._streams:
-            self._streams[who].bus.tell(event)
-        for older in self._older.values():
-            if older.who == who:
-                older.tell(event)
+        told: list[ServerEvent] = [event]
+        if isinstance(event, ResourceUpdated):
+            told = [ResourceUpdated(uri) for uri in self._spelled.get((who, event.uri), ())]
+        for event in told:
+            if who in self._streams:
+                self._streams[who].bus.tell(event)
+            for older in self._older.values():
+                if older.who == who:
+                    older.tell(event)
 
     def _task_changed(self, who: str, task_id: str) -> None:
         self._tell(who, ResourcesListChanged())
@@ -237,6 +243,13 @@ class Subscriptions:
         """Count who has subscribed to what of which task, and watch those tasks."""
         for uri in uris:
             resource, values = found(uri) or (STATUS, {})
+            address = (who, resource.template.expand(values))
+            spelled = self._spelled.setdefault(address, Counter())
+            spelled[uri] += by
+            if not spelled[uri]:
+                del spelled[uri]
+            if not spelled:
+                del self._spelled[address]
             if resource.part is None:
                 continue
             task = (who, values["task_id"])
