@@ -11,8 +11,8 @@ from fakes.hearing import Heard, hearing
 from fakes.site import Site
 from mcp import Client
 
-from watchkeeper.server.app import WatchkeeperServer, make_server
 from watchkeeper.server.dispatch import Dispatcher
+from watchkeeper.server.protocol.app import WatchkeeperServer, make_server
 from watchkeeper.server.settings import Settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.chrome]

@@ -16,11 +16,11 @@ from fixture_tools import TOOLS, Context, FixtureTool, Result, said
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
-from watchkeeper.server.app import WatchkeeperServer, fit_to_revision
 from watchkeeper.server.dispatch import Dispatcher
 from watchkeeper.server.lifetime import serve_until_ended
+from watchkeeper.server.protocol.app import WatchkeeperServer, fit_to_revision
+from watchkeeper.server.protocol.subscriptions import Subscriptions
 from watchkeeper.server.settings import Settings
-from watchkeeper.server.subscriptions import Subscriptions
 from watchkeeper.server.transports.http import serve_http
 
 NAME = "conformance-fixture"

@@ -13,11 +13,12 @@ import pytest
 import yaml
 from fakes.markdown import ROOT, Block, Page, commands, pages
 
-from watchkeeper.server import boot, cli
-from watchkeeper.server import commands as server_commands
+from watchkeeper.server import cli
+from watchkeeper.server.commands import run as server_commands
 from watchkeeper.server.errors import ToolError
 from watchkeeper.server.settings import Settings
 from watchkeeper.server.settings_sources import SettingsError, load
+from watchkeeper.server.startup import boot
 from watchkeeper.server.tools import ALL_TOOLS
 from watchkeeper.server.tools.arguments import checked
 from watchkeeper.server.tools.spec import ToolSpec

@@ -16,7 +16,7 @@ PARTS = ("context", "server", "supervisor")
 DATA = {
     "watchkeeper/context/plugins/context_engine/lcm/plugin.yaml",
     "watchkeeper/context/py.typed",
-    "watchkeeper/server/boot_snapshot.json",
+    "watchkeeper/server/startup/boot_snapshot.json",
     "watchkeeper/server/demo/transcript.json",
     "watchkeeper/server/py.typed",
     "watchkeeper/supervisor/py.typed",

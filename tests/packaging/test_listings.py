@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fakes.distribution import ROOT
 
-from watchkeeper.server import listings
+from watchkeeper.server.generate import listings
 from watchkeeper.server.settings import all_settings
 from watchkeeper.server.settings_sources import load
 from watchkeeper.server.tools import ALL_TOOLS

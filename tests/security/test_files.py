@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from fakes.site import Site
 
-from watchkeeper.server import files
 from watchkeeper.server.errors import ToolError
+from watchkeeper.server.security import files
 from watchkeeper.server.settings import Settings
 
 from .conftest import GUARD_S, Agent, StartAgent

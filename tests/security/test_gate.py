@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from python_socks import ProxyError, ProxyType
 from python_socks.async_.asyncio import Proxy
 
+from watchkeeper.server.security.url_policy import UrlPolicy
 from watchkeeper.server.settings import Settings
-from watchkeeper.server.url_policy import UrlPolicy
 from watchkeeper.supervisor.egress import Gate, Outcome, Resolver
 from watchkeeper.supervisor.egress import gate as gate_module
 from watchkeeper.supervisor.egress.dialling import Upstream

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watchkeeper.server import tasks
-from watchkeeper.server.app import make_server
 from watchkeeper.server.dispatch import Dispatcher
+from watchkeeper.server.protocol.app import make_server
 from watchkeeper.server.settings import Settings
 from watchkeeper.server.tasks import Tasks
 from watchkeeper.server.tools.spec import Annotations, Arguments, Call, ToolResult, ToolSpec

@@ -12,8 +12,8 @@ import pytest
 from fakes.site import Site
 from fakes.waits import frames
 
-from watchkeeper.server.declared_secrets import DeclaredSecrets
-from watchkeeper.server.logs import Redacted
+from watchkeeper.server.observability.logs import Redacted
+from watchkeeper.server.security.declared_secrets import DeclaredSecrets
 from watchkeeper.server.settings import Settings
 from watchkeeper.server.settings_sources import SettingsError, load
 

@@ -10,8 +10,8 @@ from fakes.waits import pending
 from mcp import Client
 
 from watchkeeper.server import render
-from watchkeeper.server.app import make_server
 from watchkeeper.server.dispatch import Reply
+from watchkeeper.server.protocol.app import make_server
 
 from .conftest import Agent, StartAgent
 from .corpus import MARK, PAYLOADS, escapes, fenced, outside, unsound

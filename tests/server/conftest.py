@@ -8,8 +8,8 @@ import pytest
 from fakes.fake_browser import FakeBrowser
 from mcp import Client
 
-from watchkeeper.server.app import make_server
 from watchkeeper.server.dispatch import Dispatcher
+from watchkeeper.server.protocol.app import make_server
 from watchkeeper.server.settings import Settings
 
 ERAS = ("auto", "legacy")

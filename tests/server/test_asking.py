@@ -12,11 +12,11 @@ from fakes.fake_browser import FakeBrowser
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from watchkeeper.server import asking, principal
-from watchkeeper.server.app import make_server
-from watchkeeper.server.asking import OpenQuestions
 from watchkeeper.server.dispatch import Dispatcher
 from watchkeeper.server.errors import ToolError
+from watchkeeper.server.protocol import asking, principal
+from watchkeeper.server.protocol.app import make_server
+from watchkeeper.server.protocol.asking import OpenQuestions
 from watchkeeper.server.questions import Question
 from watchkeeper.server.settings import Settings
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from watchkeeper.server import boot
-from watchkeeper.server.boot_snapshot import build
+from watchkeeper.server.generate.boot_snapshot import build
+from watchkeeper.server.startup import boot
 
 WAIT_S = 30
 MODERN = {
@@ -71,7 +71,7 @@ def test_the_snapshot_is_what_the_live_server_answers() -> None:
 
 def test_importing_it_imports_no_sdk() -> None:
     script = (
-        "import sys, watchkeeper.server.boot, watchkeeper.server.cli\n"
+        "import sys, watchkeeper.server.startup.boot, watchkeeper.server.cli\n"
         "print([m for m in sys.modules if m.split('.')[0] in ('mcp', 'pydantic', 'anyio', 'asyncio')])"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=WAIT_S, check=True)

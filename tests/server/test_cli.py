@@ -12,7 +12,7 @@ from fakes.raw_client import COMMAND, clean
 
 from watchkeeper.server import own_version
 from watchkeeper.server.cli import main
-from watchkeeper.server.command_line import Parser, parser
+from watchkeeper.server.commands.command_line import Parser, parser
 
 from .test_compress import SAMPLE
 

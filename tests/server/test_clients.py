@@ -2,9 +2,9 @@
 
 import pytest
 
-from watchkeeper.server.app import listed, result
-from watchkeeper.server.clients import form
 from watchkeeper.server.dispatch import Reply
+from watchkeeper.server.protocol.app import listed, result
+from watchkeeper.server.protocol.clients import form
 from watchkeeper.server.tools import ALL_TOOLS
 
 

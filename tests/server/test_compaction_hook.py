@@ -12,8 +12,8 @@ from fakes.raw_client import COMMAND, clean
 
 from watchkeeper.context.archive import default_location, open_archive
 from watchkeeper.context.transcripts import dump_transcript, load_transcript
-from watchkeeper.server import compaction_hook
 from watchkeeper.server.cli import main
+from watchkeeper.server.commands import hook as compaction_hook
 from watchkeeper.server.conversations import Conversations
 from watchkeeper.server.settings import Settings
 
@@ -177,7 +177,7 @@ def test_wrong_options_and_settings_never_block_a_compaction(transcript: Path) -
 
 def test_a_hook_that_hangs_ends_by_itself(transcript: Path) -> None:
     code = (
-        "import sys; from watchkeeper.server import compaction_hook as h; h.LIMIT_S = 0.2\n"
+        "import sys; from watchkeeper.server.commands import hook as h; h.LIMIT_S = 0.2\n"
         "from watchkeeper.server.cli import main; sys.exit(main(['hook', 'pre-compact']))"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, env=clean()) as process:

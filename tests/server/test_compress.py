@@ -10,9 +10,9 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
-from watchkeeper.server.app import make_server
 from watchkeeper.server.dispatch import Dispatcher
-from watchkeeper.server.files import transcript_file
+from watchkeeper.server.protocol.app import make_server
+from watchkeeper.server.security.files import transcript_file
 from watchkeeper.server.settings import Settings
 
 from .conftest import Connect

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from watchkeeper.server.cli import main
-from watchkeeper.server.doctor import Finding, browser, entries, examine, folders, machine, network
+from watchkeeper.server.commands.doctor import Finding, browser, entries, examine, folders, machine, network
 from watchkeeper.server.settings import Settings
 
 Capture = pytest.CaptureFixture[str]
@@ -135,7 +135,7 @@ def test_an_archive_that_others_can_read_is_told(home: Path) -> None:
 
 
 def test_what_the_hook_said_last_is_told(home: Path) -> None:
-    from watchkeeper.server.compaction_hook import note
+    from watchkeeper.server.commands.hook import note
 
     note("failed: the archive is full")
     found = [one for one in folders.examined(settings()) if one.about == "hook"]

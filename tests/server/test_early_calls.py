@@ -18,11 +18,11 @@ from typing import Any
 import anyio
 import pytest
 
-from watchkeeper.server import boot, loading
-from watchkeeper.server.call_result import call_result
 from watchkeeper.server.dispatch import Reply
-from watchkeeper.server.early_calls import JoiningDispatcher
+from watchkeeper.server.protocol.call_result import call_result
 from watchkeeper.server.settings_sources import load
+from watchkeeper.server.startup import boot, loading
+from watchkeeper.server.startup.early_calls import JoiningDispatcher
 from watchkeeper.server.tasks import endpoint
 from watchkeeper.server.tools.browser import NAVIGATE
 from watchkeeper.server.tools.spec import Arguments, Call, ToolResult
@@ -272,7 +272,7 @@ def test_what_is_not_plain_is_left_to_the_settings(given: dict[str, str]) -> Non
 
 
 def test_the_form_of_an_early_answer_is_that_of_the_server() -> None:
-    from watchkeeper.server.app import result
+    from watchkeeper.server.protocol.app import result
 
     reply = Reply("text", {"a": 1}, is_error=True)
     for form in ("text", "structured", "both"):

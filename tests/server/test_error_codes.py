@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from watchkeeper.server.error_codes import BASES, GIVEN, codes, table
+from watchkeeper.server.generate.error_codes import BASES, GIVEN, codes, table
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("supervisor", "context", "server")
@@ -28,7 +28,7 @@ def given() -> Iterator[tuple[str, str]]:
 def test_every_code_that_is_raised_is_declared_with_its_meaning() -> None:
     declared = codes()
     missing = {f"{code} ({place})" for code, place in given() if code not in declared}
-    assert not missing, f"declare these in server/watchkeeper/server/error_codes.py: {sorted(missing)}"
+    assert not missing, f"declare these in server/watchkeeper/server/generate/error_codes.py: {sorted(missing)}"
 
 
 def test_every_code_that_is_declared_is_raised() -> None:

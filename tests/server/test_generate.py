@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from watchkeeper.context import tokenizer_for
-from watchkeeper.server import generate
+from watchkeeper.server.generate import documents as generate
 from watchkeeper.server.settings import all_settings
 from watchkeeper.server.tools import ALL_TOOLS
 

@@ -13,8 +13,8 @@ import pytest
 from fakes.fake_browser import FakeBrowser
 from fakes.raw_client import Raw
 
-from watchkeeper.server import logs
-from watchkeeper.server.logs import CannotLog, OwnFile, Redacted, fields, start_logging
+from watchkeeper.server.observability import logs
+from watchkeeper.server.observability.logs import CannotLog, OwnFile, Redacted, fields, start_logging
 from watchkeeper.server.settings import LogFormat
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ import anyio
 import pytest
 from mcp import Client
 
-from watchkeeper.server.app import make_server
 from watchkeeper.server.dispatch import Dispatcher
+from watchkeeper.server.protocol.app import make_server
 
 pytestmark = pytest.mark.anyio
 NEEDS_BROWSER = {"browser_dialog", "browser_cdp"}

@@ -1,6 +1,6 @@
 """How often something is told: at once, then not before its time, and never lost."""
 
-from watchkeeper.server.pace import Pace
+from watchkeeper.server.protocol.pace import Pace
 
 
 def test_what_has_no_wait_is_told_every_time() -> None:

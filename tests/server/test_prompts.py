@@ -11,9 +11,9 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from watchkeeper.server import prompts
-from watchkeeper.server.app import make_server
 from watchkeeper.server.dispatch import Dispatcher
+from watchkeeper.server.protocol import prompts
+from watchkeeper.server.protocol.app import make_server
 from watchkeeper.server.settings import Settings
 
 from .conftest import ERAS, Connect

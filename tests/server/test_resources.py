@@ -14,9 +14,9 @@ from mcp.server.auth.provider import AccessToken
 from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceTemplateReference
 
-from watchkeeper.server import principal, resources
-from watchkeeper.server.app import make_server
 from watchkeeper.server.dispatch import Dispatcher
+from watchkeeper.server.protocol import principal, resources
+from watchkeeper.server.protocol.app import make_server
 from watchkeeper.server.settings import Settings
 
 from .conftest import Connect

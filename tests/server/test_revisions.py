@@ -14,8 +14,8 @@ from fakes.fake_browser import FakeBrowser
 from fakes.http_server import GUARD_S, serving
 from fakes.raw_client import Raw
 
-from watchkeeper.server.clients import form
-from watchkeeper.server.revisions import fitting
+from watchkeeper.server.protocol.clients import form
+from watchkeeper.server.protocol.revisions import fitting
 
 pytestmark = pytest.mark.anyio
 OLDER = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from watchkeeper.server.cli import main
-from watchkeeper.server.command_line import SHELLS
-from watchkeeper.server.shell_completion import script
+from watchkeeper.server.commands.command_line import SHELLS
+from watchkeeper.server.commands.completion import script
 
 INSTALLED = [shell for shell in SHELLS if shell == "bash" or shutil.which(shell)]
 CASES = {

@@ -14,10 +14,10 @@ from fakes.fake_browser import FakeBrowser
 from fakes.http_server import ALICE, BOB, GUARD_S, Server, serving
 
 from watchkeeper.server import own_version
-from watchkeeper.server.counters import BUCKETS_MS, MAX_NAMES, Durations, OfPrincipal, nested
 from watchkeeper.server.dispatch import Dispatcher
+from watchkeeper.server.observability.counters import BUCKETS_MS, MAX_NAMES, Durations, OfPrincipal, nested
+from watchkeeper.server.observability.status import SUMMARY, place, status
 from watchkeeper.server.settings import Settings
-from watchkeeper.server.status import SUMMARY, place, status
 
 pytestmark = pytest.mark.anyio
 

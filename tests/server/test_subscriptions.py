@@ -12,9 +12,9 @@ from fakes.hearing import hearing, subscribed
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from watchkeeper.server import subscriptions
-from watchkeeper.server.app import WatchkeeperServer, make_server
 from watchkeeper.server.dispatch import Dispatcher
+from watchkeeper.server.protocol import subscriptions
+from watchkeeper.server.protocol.app import WatchkeeperServer, make_server
 
 from .conftest import ERAS
 

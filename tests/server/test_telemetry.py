@@ -12,8 +12,9 @@ from fakes.fake_browser import FakeBrowser
 from fakes.raw_client import GUARD_S, Raw
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from watchkeeper.server import own_version, telemetry
+from watchkeeper.server import own_version
 from watchkeeper.server.errors import ToolError
+from watchkeeper.server.observability import telemetry
 from watchkeeper.server.settings import Settings
 
 pytestmark = pytest.mark.anyio

@@ -2,8 +2,8 @@
 
 import pytest
 
+from watchkeeper.server.security.url_policy import UrlPolicy, is_loopback_host
 from watchkeeper.server.settings import Settings
-from watchkeeper.server.url_policy import UrlPolicy, is_loopback_host
 
 
 def policy(**browser: object) -> UrlPolicy:

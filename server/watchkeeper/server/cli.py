@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from . import own_version
 
 if TYPE_CHECKING:
-    from .boot import Front
+    from .startup.boot import Front
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; gives the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["hook"] and not {"-h", "--help"} & set(arguments):
-        from .compaction_hook import harmlessly
+        from .commands.hook import harmlessly
 
         return harmlessly(lambda: _main(arguments))
     return _main(arguments)
@@ -31,7 +31,7 @@ def _main(arguments: list[str]) -> int:
     if rest in ([], ["serve"]):
         # What clients start; reading more than that would double the time until the first answer.
         return _serve(SimpleNamespace(command="serve"), options)
-    from .command_line import SETTING, help_of, parser
+    from .commands.command_line import SETTING, help_of, parser
 
     known = parser()
     parsed = known.parse_args(rest)
@@ -47,25 +47,25 @@ def _main(arguments: list[str]) -> int:
         return 0
     if command == "serve":
         return _serve(parsed, options)
-    from .commands import run
+    from .commands.run import run
 
     return run(command, parsed, options)
 
 
 def _serve(parsed: Any, options: dict[str, str]) -> int:
-    from . import boot
+    from .startup import boot
 
     boot.end_on_signals()
     if boot.may_answer(options, os.environ, getattr(parsed, "config", None)):
         return boot.start(lambda front: _loaded(front, parsed, options), boot.given(options, os.environ))
-    from .commands import run
+    from .commands.run import run
 
     return run("serve", parsed, options)
 
 
 def _loaded(front: "Front", parsed: Any, options: dict[str, str]) -> int:
     """Load the server, which takes over from the front."""
-    from .loading import serve
+    from .startup.loading import serve
 
     return serve(front, parsed, options)
 
@@ -83,7 +83,7 @@ def _settings_options(arguments: Sequence[str]) -> tuple[dict[str, str], list[st
         if not given:
             found = next(waiting, None)
             if found is None:
-                from .command_line import parser
+                from .commands.command_line import parser
 
                 parser().error(f"{name} needs a value")
             value = found

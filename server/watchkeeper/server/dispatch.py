@@ -18,10 +18,11 @@ from typing import Any
 
 import anyio
 
-from . import render, telemetry
+from . import render
 from .conversations import Conversations
 from .errors import ToolError, told
-from .logs import fields
+from .observability import telemetry
+from .observability.logs import fields
 from .questions import AnswerComesLater, Nobody, Person, Questions, no_longer_so
 from .settings import Settings
 from .tasks import Tasks, checked_task_id

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from . import render
 from .errors import ToolError
-from .hosts import canonical
+from .security.hosts import canonical
 from .settings import AskedOf, Settings
 from .tools.spec import DEFAULT_TASK, Arguments, ToolSpec
 

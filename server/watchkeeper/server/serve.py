@@ -2,10 +2,10 @@
 
 import anyio
 
-from . import telemetry
-from .app import make_server
 from .dispatch import Dispatcher
 from .lifetime import serve_until_ended
+from .observability import telemetry
+from .protocol.app import make_server
 from .settings import Settings
 
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .counters import Counters, of_task
-from .declared_secrets import DeclaredSecrets
 from .errors import ToolError
-from .files import refusal
+from .observability.counters import Counters, of_task
+from .security.declared_secrets import DeclaredSecrets
+from .security.files import refusal
+from .security.url_policy import UrlPolicy
 from .settings import Settings
-from .url_policy import UrlPolicy
 
 if TYPE_CHECKING:
     import asyncio

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from watchkeeper.server.cli import main
-from watchkeeper.server.install import command, config_file, ledger
-from watchkeeper.server.install.clients import CLIENTS
+from watchkeeper.server.commands.install import command, config_file, ledger
+from watchkeeper.server.commands.install.clients import CLIENTS
 
 Capture = pytest.CaptureFixture[str]
 OTHERS = """\

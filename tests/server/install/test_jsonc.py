@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watchkeeper.server.install import jsonc
+from watchkeeper.server.commands.install import jsonc
 
 KEYS = ("a", "b // c", "mcpServers", "hooks", "d e")
 PATH = ("mcpServers", "ours")

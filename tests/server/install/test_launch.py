@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from watchkeeper.server.commands.install.clients import CLIENTS, Machine, client_named, location
+from watchkeeper.server.commands.install.entry import Given
+from watchkeeper.server.commands.install.hooks import hooks, is_our_hook
+from watchkeeper.server.commands.install.launch import Launch, is_ours, launch
 from watchkeeper.server.errors import ToolError
-from watchkeeper.server.install.clients import CLIENTS, Machine, client_named, location
-from watchkeeper.server.install.entry import Given
-from watchkeeper.server.install.hooks import hooks, is_our_hook
-from watchkeeper.server.install.launch import Launch, is_ours, launch
 
 
 def script(path: Path) -> Path:
@@ -153,7 +153,7 @@ def test_the_packaged_claude_desktop_is_preferred_and_two_of_them_are_asked_abou
 
 
 def test_the_names_of_the_command_line_are_those_of_the_table() -> None:
-    from watchkeeper.server.command_line import CLIENTS as named
+    from watchkeeper.server.commands.command_line import CLIENTS as named
 
     assert named == tuple(client.name for client in CLIENTS)
 

@@ -6,7 +6,7 @@ Rule: what a page says is fenced in the text form; in the structured form it sta
 from typing import Any
 
 from .. import render
-from ..password_fields import without_passwords
+from ..security.password_fields import without_passwords
 from .large_results import CALL_KEPT, shown
 from .spec import DEFAULT_TASK, TASK_ID, TIMEOUT, Annotations, Arguments, Call, Json, ToolResult, ToolSpec, call_limit
 

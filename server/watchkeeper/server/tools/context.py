@@ -11,7 +11,7 @@ import anyio.from_thread
 
 from .. import render
 from ..errors import ToolError
-from ..files import allowed_folders, new_file, transcript_file
+from ..security.files import allowed_folders, new_file, transcript_file
 from .spec import Annotations, Arguments, Call, Json, ToolResult, ToolSpec
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ Rule: lists are paged and say how much more there is; page text is fenced.
 
 from collections.abc import Awaitable, Callable
 
-from .. import files, render
+from .. import render
 from ..errors import ToolError
+from ..security import files
 from .spec import DEFAULT_TASK, TASK_ID, Annotations, Arguments, Call, Image, Json, ToolResult, ToolSpec, call_limit
 
 PAGE = 50

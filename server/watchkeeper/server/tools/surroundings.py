@@ -6,8 +6,9 @@ Rule: cookie values are secrets: they go into files with owner-only permissions,
 import json
 from pathlib import Path
 
-from .. import files, render
+from .. import render
 from ..errors import ToolError
+from ..security import files
 from .spec import DEFAULT_TASK, TASK_ID, Annotations, Arguments, Call, Json, ToolResult, ToolSpec, call_limit
 
 STATE_BYTES = 16 << 20

@@ -6,8 +6,9 @@ Rule: a path is checked before anything happens, after resolving links; download
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import files, render
+from .. import render
 from ..errors import ToolError
+from ..security import files
 from .spec import DEFAULT_TASK, TASK_ID, TIMEOUT, Annotations, Arguments, Call, Json, ToolResult, ToolSpec, call_limit
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..errors import ToolError
+from ..security.url_policy import is_loopback_host
 from ..settings import ServerSettings
-from ..url_policy import is_loopback_host
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 WILDCARDS = ("0.0.0.0", "::", "")

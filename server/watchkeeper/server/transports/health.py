@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import render
 from ..dispatch import Dispatcher
-from ..principal import principal
-from ..status import status
+from ..observability.status import status
+from ..protocol.principal import principal
 
 HEALTH = "/health"
 STATUS = "/status"

@@ -25,9 +25,9 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from ..boot import Handover
 from ..daemon_thread import in_daemon_thread
-from ..descriptors import take_over, write_all
+from ..startup.boot import Handover
+from ..startup.descriptors import take_over, write_all
 
 CHUNK = 1 << 16
 LINES_AHEAD = 64

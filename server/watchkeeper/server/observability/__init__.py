@@ -1,0 +1,1 @@
+"""What the server tells of itself: logs, counters, status, spans."""

@@ -1,0 +1,1 @@
+"""What MCP sees of the server: tools, resources, prompts, completions, subscriptions and questions, in both eras."""

@@ -1,0 +1,1 @@
+"""What may be reached, read and shown: addresses, files, secrets, password fields."""
