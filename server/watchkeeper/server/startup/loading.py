@@ -65,7 +65,6 @@ def serve(front: Front, parsed: argparse.Namespace, options: Mapping[str, str]) 
         return failed(error)
     finally:
         end_on_signals()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     return outcome if isinstance(outcome, int) else front.refuse_for_ever(outcome)
 
 
@@ -117,7 +116,10 @@ class _Loading:
                 loop.add_signal_handler(number, lambda: None)  # it is being done
             if self._starting is not None:
                 await abandon(self._starting)
-            signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # the loop takes its handlers with it
+            for number in ENDING:
+                # Before the loop closes what its handlers write to: any thread may be the one that gets the signal.
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_IGN)
 
     def _look(self) -> None:
         """The front has changed."""
