@@ -106,7 +106,7 @@ async def test_forms_are_filled_and_sent(desk: Agent) -> None:
 
 
 async def test_an_element_of_another_sites_frame_is_clicked(desk: Agent) -> None:
-    await desk("wait", text="Inner go")
+    assert (await desk("wait", text="Inner go")).structured_content["met"]
     await desk("snapshot")
     await desk("click", ref=desk.ref("Inner go"))
     assert "inner clicked" in await desk.text("snapshot")

@@ -90,6 +90,25 @@ def test_seeding_leaves_frames_of_other_processes_alone() -> None:
     assert "CHILD" in frames(after(*CROSS, Replied(SeedFrames(SESSION), {"frameTree": tree})))
 
 
+def test_a_slow_renderer_that_still_lists_a_frame_which_moved_away_does_not_get_it_back() -> None:
+    inner = {"frame": {"id": "GRANDCHILD", "parentId": "CHILD", "url": "about:blank", "loaderId": "L7"}}
+    child = {
+        "frame": {"id": "CHILD", "parentId": PAGE, "url": "about:blank", "loaderId": "L6"},
+        "childFrames": [inner],
+    }
+    tree = {"frame": {"id": PAGE, "url": "http://a.test/", "loaderId": "L1"}, "childFrames": [child]}
+    late = Replied(SeedFrames(SESSION), {"frameTree": tree})
+    for moment in range(2, len(CROSS) + 1):
+        state = after(*CROSS[:moment], late, *CROSS[moment:])
+        known = frames(state)
+        assert set(known) == {PAGE, "CHILD"}, moment
+        assert (known["CHILD"].is_oopif, known["CHILD"].session_id, known["CHILD"].url) == (
+            True,
+            "S-CHILD",
+            "http://b.test/",
+        ), moment
+
+
 def test_a_page_that_comes_back_from_the_cache_is_asked_for_its_frames() -> None:
     _, commands = run([navigated(loader="L0", kind="BackForwardCacheRestore")])
     assert commands == [Send(SESSION, "Page.getFrameTree", tag=SeedFrames(SESSION))]

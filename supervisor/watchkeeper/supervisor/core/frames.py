@@ -11,7 +11,7 @@ Sources: https://chromedevtools.github.io/devtools-protocol/tot/Page/#type-Frame
 .../Runtime/#type-ExecutionContextDescription
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -191,11 +191,21 @@ def page_gone(frames: Frames, page_id: str) -> Frames:
     return replace(frames, named={key: count for key, count in frames.named.items() if key != page_id})
 
 
-def reconciled(frames: Frames, session_id: str, page_id: str, tree: Mapping[str, Any]) -> Frames:
-    """``Page.getFrameTree``: exactly these frames are the session's own; other processes' frames are left alone."""
+def reconciled(
+    frames: Frames, session_id: str, page_id: str, tree: Mapping[str, Any], elsewhere: Collection[str] = ()
+) -> Frames:
+    """``Page.getFrameTree``: exactly these frames are the session's own; other processes' frames are left alone.
+
+    ``elsewhere``: frames that have a session of their own. A renderer that is slow lists a frame as its own until it
+    hears that it has moved, which we may know before: news of targets do not come through it.
+    """
     seen: set[str] = set()
+    moved_away = set(elsewhere)
     for described, parent_id in _walk(tree):
         frame_id = fields.text(described, "id")
+        if frame_id in moved_away or parent_id in moved_away:
+            moved_away.add(frame_id)
+            continue
         if not frame_id or frame_id in seen:
             continue
         seen.add(frame_id)

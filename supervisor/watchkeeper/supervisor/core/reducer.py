@@ -289,7 +289,8 @@ def _replied(state: BrowserState, reply: Replied, now: float) -> Step:
             if session is None:
                 return state, _NOTHING
             tree = fields.mapping(reply.result, "frameTree")
-            known = frames.reconciled(state.frames, session_id, session.page_id, tree)
+            elsewhere = {s.target_id for s in state.sessions.of_page(session.page_id)} - {session.target_id}
+            known = frames.reconciled(state.frames, session_id, session.page_id, tree, elsewhere)
             return replace(state, frames=known), _NOTHING
         case Prepare(session_id, "Log.enable"):
             return replace(state, sessions=sessions.caught_up(state.sessions, session_id)), _NOTHING
