@@ -90,6 +90,14 @@ def test_seeding_leaves_frames_of_other_processes_alone() -> None:
     assert "CHILD" in frames(after(*CROSS, Replied(SeedFrames(SESSION), {"frameTree": tree})))
 
 
+def test_a_frame_of_another_process_takes_over_what_its_own_renderer_lists() -> None:
+    inner = {"frame": {"id": "GRANDCHILD", "parentId": "CHILD", "url": "http://b.test/in", "loaderId": "L12"}}
+    root = {"id": "CHILD", "parentId": PAGE, "url": "http://b.test/", "loaderId": "L9"}
+    listed = Replied(SeedFrames("S-CHILD"), {"frameTree": {"frame": root, "childFrames": [inner]}})
+    known = frames(after(*CROSS, listed))
+    assert known["GRANDCHILD"].parent_frame_id == "CHILD" and known["CHILD"].parent_frame_id == PAGE
+
+
 def test_a_slow_renderer_that_still_lists_a_frame_which_moved_away_does_not_get_it_back() -> None:
     inner = {"frame": {"id": "GRANDCHILD", "parentId": "CHILD", "url": "about:blank", "loaderId": "L7"}}
     child = {

@@ -200,10 +200,10 @@ def reconciled(
     hears that it has moved, which we may know before: news of targets do not come through it.
     """
     seen: set[str] = set()
-    moved_away = set(elsewhere)
+    moved_away: set[str] = set()
     for described, parent_id in _walk(tree):
         frame_id = fields.text(described, "id")
-        if frame_id in moved_away or parent_id in moved_away:
+        if frame_id in elsewhere or parent_id in moved_away:
             moved_away.add(frame_id)
             continue
         if not frame_id or frame_id in seen:
