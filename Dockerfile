@@ -1,5 +1,5 @@
 # Watchkeeper with a Chromium of its own, as an ordinary user. How to run it, and why it is built so: docs/docker.md
-FROM python:3.13-slim-trixie AS build
+FROM python:3.11-slim-trixie AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY supervisor supervisor
@@ -9,7 +9,7 @@ RUN python -m venv /opt/watchkeeper \
  && /opt/watchkeeper/bin/pip install --no-cache-dir -c constraints.txt . \
  && /opt/watchkeeper/bin/python -m compileall -q /opt/watchkeeper/lib
 
-FROM python:3.13-slim-trixie
+FROM python:3.11-slim-trixie
 LABEL io.modelcontextprotocol.server.name="io.github.watchkeeper/watchkeeper" \
       org.opencontainers.image.source="https://github.com/watchkeeper/watchkeeper" \
       org.opencontainers.image.licenses="MIT"
