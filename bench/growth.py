@@ -7,12 +7,14 @@ what it should be at most stands beside it: 1 where all of the input is read, 0 
 
 import contextlib
 import gc
+import multiprocessing
 import os
 import statistics
 import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -281,7 +283,9 @@ def _tasks(extent: Extent, progress: Progress) -> list[Line]:
     from bench import scale
 
     progress(f"{', '.join(map(str, extent.tasks))} tasks")
-    rows = scale.tasks(extent.tasks)
+    # In a process of its own: this one holds what was measured before.
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as apart:
+        rows = apart.submit(scale.tasks, extent.tasks).result()
 
     def line(picture: str, name: str, unit: str, most: float, key: str) -> Line:
         points = tuple((row["tasks"], float(row[key])) for row in rows if row[key])

@@ -17,6 +17,8 @@ from bench.growth import Line, cores, pictures
 from bench.plot import plot
 
 ROOT = Path(__file__).parent.parent
+SEEN = 240
+"""Characters of what a server said that are shown."""
 
 
 @dataclass
@@ -190,8 +192,9 @@ def _behaviours(results: Results) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Words of other programs, without meaning for Markdown."""
-    return " ".join(text.split()).replace("`", "'").replace("<", "‹").replace(">", "›").replace("|", "¦")
+    """Words of other programs, without meaning for Markdown, as many as are read."""
+    plain = " ".join(text.split()).replace("`", "'").replace("<", "‹").replace(">", "›").replace("|", "¦")
+    return plain if len(plain) <= SEEN else f"{plain[:SEEN]}…"
 
 
 def _compression(results: Results) -> list[str]:
