@@ -205,7 +205,8 @@ def _compression(results: Results) -> list[str]:
         "## Compression",
         "",
         "Share of the facts needed later that the result still shows, for each number of tokens it may have, and what "
-        "of it is next to words that explain it; over all samples. `last`: the last messages that fit; `ends`: the "
+        "of it is next to words that explain it; over all samples.",
+        "`last`: the last messages that fit; `ends`: the "
         "first and the last; `uniform`: lines at even distances; `central`: lines that share most words with others, "
         "in the way of TextRank; `clear`: all tool results but the newest three cleared, which has a size of its own.",
         "",
